@@ -46,4 +46,62 @@ fields! {
     Ttl = "ttl",
     /// The time after which a reply is late.
     Timeout = "timeout",
+    /// A range of ports.
+    Ports = "ports",
+    /// The duration of a test, in seconds.
+    Seconds = "seconds",
+    /// The warm-up that a result omits, in seconds.
+    OmitSeconds = "omit_seconds",
+    /// Bytes that end a test.
+    Bytes = "bytes",
+    /// Blocks that end a test.
+    Blocks = "blocks",
+    /// Parallel streams.
+    Streams = "streams",
+    /// The size of the socket buffers.
+    Window = "window",
+    /// Bytes of a write or datagram.
+    Block = "block",
+    /// Blocks back to back.
+    Burst = "burst",
+    /// Congestion control.
+    Congestion = "congestion",
+    /// The maximum segment size.
+    Mss = "mss",
+    /// The IPv6 flow label.
+    FlowLabel = "flow_label",
+    /// The first rate of a train of datagrams.
+    Train = "train",
+    /// The first local port.
+    LocalPort = "local_port",
+    /// A CPU core.
+    Core = "core",
+    /// A file to send or to write.
+    File = "file",
+    /// Bytes of a file that are read at once.
+    FileChunk = "file_chunk",
+    /// The interval between samples.
+    SampleEvery = "sample_every",
+    /// The interval between reports.
+    ReportEvery = "report_every",
+    /// The transport protocol.
+    Protocol = "protocol",
+    /// RTT probes around a test.
+    Latency = "latency",
+    /// Whether a second test decides between two causes.
+    Decide = "decide",
+    /// How many tests are run.
+    Repeat = "repeat",
+    /// The maximum loss of a rate search.
+    LossTarget = "loss_target",
+    /// The duration of a try of a rate search.
+    TrySeconds = "try_seconds",
+    /// An earlier result to compare with.
+    Compare = "compare",
+    /// A list of servers.
+    Servers = "servers",
+    /// The duration of each test.
+    Duration = "duration",
+    /// The time for everything.
+    Within = "within",
 }

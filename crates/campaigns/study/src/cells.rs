@@ -5,6 +5,7 @@ use crate::factor::{Kind, Level, Setting, Side};
 use crate::plan::{Order, Plan};
 use crate::real_hosts::RealHosts;
 use crate::traffic::Traffic;
+use model::statistics::shuffle;
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 use record::{
@@ -342,9 +343,10 @@ impl Plan {
         let mut random = Pcg64::seed_from_u64(self.repeats.seed);
         match self.repeats.order {
             Order::Plan => runs.sort_unstable(),
-            Order::Random => shuffle(&mut runs, &mut random),
+            Order::Random => shuffle(&mut runs, || random.next_u64()),
             Order::Blocked => {
-                runs.chunks_mut(cells.max(1)).for_each(|block| shuffle(block, &mut random));
+                let blocks = runs.chunks_mut(cells.max(1));
+                blocks.for_each(|block| shuffle(block, || random.next_u64()));
             }
         }
         runs
@@ -374,7 +376,8 @@ impl Plan {
         let mut runs: Vec<Run> = runs.collect();
         if self.repeats.order != Order::Plan {
             let seed = self.repeats.seed.wrapping_add(stored.len() as u64);
-            shuffle(&mut runs, &mut Pcg64::seed_from_u64(seed));
+            let mut random = Pcg64::seed_from_u64(seed);
+            shuffle(&mut runs, || random.next_u64());
         }
         runs
     }
@@ -403,14 +406,6 @@ fn unit(setting: &Setting, levels: &[Level]) -> &'static str {
         Kind::Time => "s",
         Kind::Share => "ratio",
         Kind::Count | Kind::Word => "",
-    }
-}
-
-/// Brings items into random order (Fisher and Yates).
-pub fn shuffle<T>(items: &mut [T], random: &mut Pcg64) {
-    for last in (1..items.len()).rev() {
-        let at = ((u128::from(random.next_u64()) * (last as u128 + 1)) >> 64) as usize;
-        items.swap(last, at);
     }
 }
 

@@ -22,7 +22,7 @@ mod study;
 mod traffic;
 
 pub use built_in::{BUILT_IN, BuiltIn, trends};
-pub use cells::{Buffers, Cell, Hosts, Run, Sysctl, Test, shuffle};
+pub use cells::{Buffers, Cell, Hosts, Run, Sysctl, Test};
 pub use compare::{StudyRuns, compare};
 pub use factor::{Kind, Level, Setting, Side};
 pub use plan::{Factor, Plan, PlanError};

@@ -17,7 +17,11 @@
 //! terminal in here, and signals are the caller's: [`StopFlag::raise`] ends a run in good order.
 //! The functions of the modules, which [`run`] calls, have the types of one use case alone.
 
+pub mod baseline;
+pub mod cross_traffic;
 pub mod ping;
+mod rtt_under_load;
+pub mod test;
 pub mod trace;
 
 pub use host::stop::StopFlag;
@@ -29,8 +33,12 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Request {
+    /// Everything about a path, to compare with later.
+    Baseline(Box<baseline::BaselineRequest>),
     /// RTT and loss of probes to a host.
     Ping(ping::PingRequest),
+    /// Throughput to a server, and what limits it.
+    Test(Box<test::TestRequest>),
     /// The route to a host, with loss and RTT of each hop.
     Trace(trace::TraceRequest),
 }
@@ -39,8 +47,12 @@ pub enum Request {
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Event {
+    /// Of [`baseline::run`].
+    Baseline(baseline::BaselineEvent),
     /// Of [`ping::run`].
     Ping(ping::PingEvent),
+    /// Of [`test::run`].
+    Test(test::TestEvent),
     /// Of [`trace::run`]: the report so far.
     Trace(record::TraceReport),
 }
@@ -49,8 +61,12 @@ pub enum Event {
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
 pub enum Document {
+    /// Of [`baseline::run`].
+    Baseline(Box<record::BaselineReport>),
     /// Of [`ping::run`].
     Ping(record::PingReport),
+    /// Of [`test::run`].
+    Test(test::TestDocument),
     /// Of [`trace::run`].
     Trace(record::TraceReport),
 }
@@ -62,7 +78,9 @@ impl Request {
     /// The field that is wrong, and what it accepts.
     pub fn check(&self) -> Result<(), Problem> {
         match self {
+            Request::Baseline(request) => request.check()?,
             Request::Ping(request) => request.check()?,
+            Request::Test(request) => request.check()?,
             Request::Trace(request) => request.check()?,
         }
         Ok(())
@@ -80,8 +98,16 @@ pub fn run(
 ) -> Result<Document, Problem> {
     request.check()?;
     Ok(match request {
+        Request::Baseline(request) => Document::Baseline(Box::new(baseline::run(
+            &request,
+            &mut |event| on_event(Event::Baseline(event)),
+            stop,
+        )?)),
         Request::Ping(request) => {
             Document::Ping(ping::run(&request, &mut |event| on_event(Event::Ping(event)), stop)?)
+        }
+        Request::Test(request) => {
+            Document::Test(test::run(&request, &mut |event| on_event(Event::Test(event)), stop)?)
         }
         Request::Trace(request) => Document::Trace(trace::run(
             &request,

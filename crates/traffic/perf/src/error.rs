@@ -2,6 +2,7 @@
 
 use host::remedy;
 use iperf3_proto::{FrameError, OrderError, ParamError, Refusal, Role};
+use problem::{Fault, Field, Problem};
 use std::{io, net::SocketAddr, path::PathBuf, time::Duration};
 use units::BitRate;
 
@@ -11,12 +12,14 @@ use units::BitRate;
 #[non_exhaustive]
 pub enum PerfError {
     /// An invalid setting.
-    #[error("{what}: {remedy}")]
+    #[error("{what}: {accepted}")]
     Setting {
+        /// The field of the configuration.
+        field: Field,
         /// The setting and its value.
         what: String,
         /// The valid range or values.
-        remedy: String,
+        accepted: String,
     },
     /// The host name has no address of the requested family.
     #[error(transparent)]
@@ -322,6 +325,17 @@ pub enum PerfError {
         /// The kernel's error.
         source: io::Error,
     },
+}
+
+impl From<PerfError> for Problem {
+    fn from(error: PerfError) -> Self {
+        match error {
+            PerfError::Setting { field, what, accepted } => Problem::field(field, what, accepted),
+            PerfError::Interrupted => Problem::new(Fault::Interrupted, error),
+            _ if error.is_usage() => Problem::new(Fault::Request, error),
+            _ => Problem::new(Fault::Peer, error),
+        }
+    }
 }
 
 impl PerfError {

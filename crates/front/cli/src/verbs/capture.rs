@@ -4,8 +4,6 @@ mod interfaces;
 mod output;
 mod summary;
 
-pub(super) use summary::report;
-
 use super::in_lab;
 use super::probe_args::time;
 use crate::console::{self, Console};
@@ -16,9 +14,9 @@ use clap::{Args, ValueEnum};
 use host::privileges::{self, User};
 use host::signals;
 use live_capture::{
-    CaptureConfig, CaptureError, DEFAULT_SNAPLEN, Ending, Event, Limits, LiveCapture, MAX_SNAPLEN,
-    Totals, WriteFormat,
+    CaptureConfig, DEFAULT_SNAPLEN, Event, Limits, LiveCapture, MAX_SNAPLEN, WriteFormat,
 };
+use longhaul::Problem;
 use output::Ring;
 use record::{CAPTURE_SCHEMA, CaptureReport};
 use serde::Serialize;
@@ -165,7 +163,7 @@ pub(crate) fn run(args: &CaptureArgs, console: &mut Console) -> Outcome {
     let output = output::of(write, args.ring)?;
     let capture =
         LiveCapture::open(&config, output, format(args), user.filter(|it| it.is_caller()))
-            .map_err(failure)?;
+            .map_err(Problem::from)?;
     privileges::drop(user)
         .map_err(|error| Failure::work(format!("cannot give up privileges: {error}")))?;
     let stop = stop::on_signals();
@@ -183,40 +181,16 @@ pub(crate) fn run(args: &CaptureArgs, console: &mut Console) -> Outcome {
     let (totals, ending) = capture.run(limits, &|| stop.is_raised(), &mut observe);
     console.clear();
     if args.json {
-        let report = report(&config, &totals, &ending);
+        let report = live_capture::report(&config, &totals, &ending);
         let version = env!("CARGO_PKG_VERSION");
         let document = Document { schema: CAPTURE_SCHEMA, version, report: &report };
         console.print(&console::json(&document)?);
     } else if !args.quiet {
         console.say(&summary::result(&totals));
     }
-    ended(&ending, &totals, interface)
-}
-
-/// The exit code, or the line that says what went wrong.
-pub(super) fn ended(ending: &Ending, totals: &Totals, interface: &str) -> Outcome {
-    let kept = match totals.files.as_slice() {
-        [] => "what was written before is complete".to_owned(),
-        [.., last] => {
-            format!("{} is complete, with {} packets", last.display(), totals.packets)
-        }
-    };
-    match ending {
-        Ending::Limit | Ending::Stopped | Ending::ReaderGone => Ok(DONE),
-        Ending::Removed => Err(Failure::work(format!("{interface} was removed; {kept}"))),
-        Ending::Write(error) => {
-            Err(Failure::work(format!("cannot write further: {error}; {kept}")))
-        }
-        Ending::Read(error) => {
-            Err(Failure::work(format!("cannot capture further on {interface}: {error}; {kept}")))
-        }
-    }
-}
-
-pub(super) fn failure(error: CaptureError) -> Failure {
-    match error {
-        CaptureError::System { .. } => Failure::work(error),
-        other => Failure::usage(other),
+    match ending.problem(&totals, interface) {
+        Some(problem) => Err(problem.into()),
+        None => Ok(DONE),
     }
 }
 

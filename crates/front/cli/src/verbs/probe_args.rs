@@ -1,4 +1,4 @@
-//! Options that `ping` and `trace` share.
+//! Options that several verbs share.
 
 use crate::failure::Failure;
 use clap::Args;
@@ -47,6 +47,18 @@ pub(super) fn time(text: &str) -> Result<Duration, String> {
     } else {
         Err("give a time above 0 and up to a day, such as 1s, 200ms or 0.2".to_owned())
     }
+}
+
+/// A number of seconds as in iperf3, or a time with its unit.
+pub(super) fn seconds(text: &str) -> Result<f64, String> {
+    if let Ok(plain) = text.parse::<f64>() {
+        return if plain.is_finite() && plain > 0.0 {
+            Ok(plain)
+        } else {
+            Err("give a number of seconds above 0, such as 10".to_owned())
+        };
+    }
+    text.parse::<units::Rtt>().map(units::Rtt::secs_f64).map_err(|error| error.to_string())
 }
 
 pub(super) fn failure(error: ProbeError) -> Failure {

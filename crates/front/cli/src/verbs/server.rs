@@ -13,12 +13,12 @@ use crate::console::Console;
 use crate::failure::{DONE, Failure, Outcome};
 use crate::http_host::OwnNames;
 use crate::stop;
-use crate::verbs::test;
 use clap::Args;
 use counters::Counters;
 use host::clock;
 use host::lock::lock;
 use lines::{Form, Log};
+use longhaul::Problem;
 use observer::Show;
 use perf::server::Server;
 use settings::{AdmissionArgs, LimitArgs, ListenArgs};
@@ -88,7 +88,7 @@ pub(crate) fn run(args: &ServerArgs, console: &mut Console) -> Outcome {
     config.drain = drain;
     admission::read(&args.admission, &mut config, console)?;
     let copies = copies::start(&args.copies, &args.admission, &args.listen, console)?;
-    let server = Arc::new(Server::bind(&config).map_err(test::failure)?);
+    let server = Arc::new(Server::bind(&config).map_err(Problem::from)?);
     let counters = Arc::new(Mutex::new(Counters::new(clock::unix_time().as_secs_f64())));
     let metrics = match args.metrics {
         Some(at) => Some(serve_metrics(at, OwnNames::new(&args.metrics_host), &server, &counters)?),
@@ -105,7 +105,7 @@ pub(crate) fn run(args: &ServerArgs, console: &mut Console) -> Outcome {
         if let Some(copies) = &copies {
             scope.spawn(|| copies.serve(&stop, &config.drain, &|event| show.copy(&event)));
         }
-        let served = server.serve(&stop, &show).map_err(test::failure);
+        let served = server.serve(&stop, &show).map_err(Problem::from);
         // It ended with its last test, or failed: so do the copies.
         config.drain.raise();
         served

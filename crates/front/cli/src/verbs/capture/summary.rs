@@ -1,7 +1,6 @@
 //! What a capture says of itself.
 
-use live_capture::{CaptureConfig, Ending, Totals};
-use record::CaptureReport;
+use live_capture::Totals;
 use units::ByteCount;
 
 /// Totals in one line, while it runs.
@@ -45,33 +44,4 @@ pub(super) fn result(totals: &Totals) -> String {
         totals.elapsed.as_secs_f64(),
         totals.dropped
     )
-}
-
-/// The same as a document.
-pub(in crate::verbs) fn report(
-    config: &CaptureConfig,
-    totals: &Totals,
-    ending: &Ending,
-) -> CaptureReport {
-    CaptureReport {
-        interface: config.interface.clone(),
-        filter: config.filter.clone(),
-        snaplen_bytes: config.snaplen,
-        files: totals.files.iter().map(|path| path.display().to_string()).collect(),
-        packets: totals.packets,
-        wire_bytes: totals.bytes,
-        accepted_packets: totals.accepted,
-        dropped_packets: totals.dropped,
-        hardware_timestamps: totals.hardware_timestamps,
-        seconds: totals.elapsed.as_secs_f64(),
-        ending: match ending {
-            Ending::Limit => "limit",
-            Ending::Stopped => "interrupted",
-            Ending::ReaderGone => "reader-closed",
-            Ending::Removed => "interface-removed",
-            Ending::Write(_) => "write-failed",
-            Ending::Read(_) => "read-failed",
-        }
-        .to_owned(),
-    }
 }

@@ -4,8 +4,8 @@ use super::settings::AdmissionArgs;
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::input;
-use crate::verbs::test;
 use host::file::{ReadError, open_regular, read_open};
+use longhaul::Problem;
 use perf::server::{Padding, ServerConfig, Tokens, Users};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -34,7 +34,7 @@ pub(super) fn read(
         let list = text(list, "users", input::LIST, false, console)?;
         let padding = if args.pkcs1 { Padding::Pkcs1 } else { Padding::Oaep };
         let skew = Duration::from_secs(args.time_skew);
-        let users = Users::new(&key, &list, padding, skew).map_err(test::failure)?;
+        let users = Users::new(&key, &list, padding, skew).map_err(Problem::from)?;
         config.users = Some(Arc::new(users));
     }
     Ok(())

@@ -1,15 +1,11 @@
 //! The choice of a server from a list: those that are fast enough are pinged, several at once.
 
-use super::{BaselineArgs, host_checks};
-use crate::console::Console;
-use crate::failure::Failure;
-use crate::input;
+use super::{BaselineEvent, BaselineRequest, host_checks, interrupted};
+use crate::{Fault, Field, Problem, StopFlag};
 use baseline::{ListedServer, NeededRate, ProbedServer, ServerList};
 use host::clock;
-use perf::StopFlag;
 use probe::{Family, PingConfig, TcpHandshake};
-use record::{RttSource, ServerCandidate, ServerChoice};
-use std::path::Path;
+use record::{RttSource, ServerChoice};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -32,50 +28,43 @@ const HANDSHAKE: Duration = Duration::from_secs(3);
 /// Where this host's link rate is unknown.
 const USUAL_RATE: BitRate = BitRate::from_bps(1_000_000_000);
 
-/// A list and the name of its file.
-pub(super) struct LoadedList {
-    name: String,
-    servers: Vec<ListedServer>,
-}
-
-/// Reads a list, before anything is sent.
-pub(super) fn load(file: &Path) -> Result<LoadedList, Failure> {
-    let name = file.display().to_string();
-    let text = input::text(file, input::LIST)
-        .map_err(|error| Failure::usage(format!("cannot read '{name}': {error}")))?;
-    let list = ServerList::parse(&text)
-        .map_err(|error| Failure::usage(format!("cannot use '{name}': {error}")))?;
-    Ok(LoadedList { name, servers: list.servers })
+/// The servers of a list.
+pub(super) fn parse(name: &str, text: &str) -> Result<Vec<ListedServer>, Problem> {
+    let wrong = |error| {
+        Problem::field(Field::Servers, format!("cannot use '{name}': {error}"), "such a list")
+    };
+    Ok(ServerList::parse(text).map_err(wrong)?.servers)
 }
 
 /// Pings the servers that are fast enough, and chooses the nearest.
 pub(super) fn choose(
-    list: &LoadedList,
-    args: &BaselineArgs,
+    name: &str,
+    list: &[ListedServer],
+    request: &BaselineRequest,
+    rate: Option<BitRate>,
+    on_event: &mut dyn FnMut(BaselineEvent),
     stop: &StopFlag,
-    console: &mut Console,
-) -> Result<ServerChoice, Failure> {
-    let needed = needed(args);
-    let mut worth = baseline::worth_probing(&list.servers, needed.rate);
+) -> Result<ServerChoice, Problem> {
+    let needed = needed(rate);
+    let mut worth = baseline::worth_probing(list, needed.rate);
     worth.truncate(MAX_PINGED);
-    let family = Family::from_flags(args.ipv4, args.ipv6);
-    let probed = probe_all(&list.servers, &worth, family, stop, console);
-    console.clear();
+    let probed = probe_all(list, &worth, request.family, stop, on_event);
     if stop.is_raised() {
-        return Err(Failure::work("interrupted while pinging the servers; run it again"));
+        return Err(interrupted("interrupted while pinging the servers; run it again"));
     }
-    let choice = baseline::choose_server(&list.name, &list.servers, &needed, &probed);
+    let choice = baseline::choose_server(name, list, &needed, &probed);
     for server in choice.servers.iter().filter(|server| server.rtt_ms.is_none()) {
         if let Some(why) = server.rejected.as_ref().filter(|why| why.starts_with("dead")) {
-            console.say(&format!("{}: {why}", server.host));
+            let (host, reason) = (server.host.clone(), why.clone());
+            on_event(BaselineEvent::Unreachable { host, reason });
         }
     }
     Ok(choice)
 }
 
-fn needed(args: &BaselineArgs) -> NeededRate {
+fn needed(rate: Option<BitRate>) -> NeededRate {
     let of = |rate, from: &str| NeededRate { rate, from: from.to_owned() };
-    match (args.rate, host_checks::own_link()) {
+    match (rate, host_checks::own_link()) {
         (Some(rate), _) => of(rate, "requested"),
         (None, Some(link)) => of(link, "this host's link"),
         (None, None) => of(USUAL_RATE, "assumed, as this host's link rate is unknown"),
@@ -88,7 +77,7 @@ fn probe_all(
     worth: &[usize],
     family: Family,
     stop: &StopFlag,
-    console: &mut Console,
+    on_event: &mut dyn FnMut(BaselineEvent),
 ) -> Vec<Option<ProbedServer>> {
     let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let answers: Mutex<Vec<Option<ProbedServer>>> = Mutex::new(vec![None; list.len()]);
@@ -109,7 +98,7 @@ fn probe_all(
         let workers: Vec<_> = (0..AT_ONCE.min(worth.len())).map(|_| scope.spawn(work)).collect();
         while workers.iter().any(|worker| !worker.is_finished()) {
             let done = done.load(Ordering::Relaxed);
-            console.live(&format!("Pinging {} servers: {done} done", worth.len()));
+            on_event(BaselineEvent::Pinging { servers: worth.len(), done });
             thread::sleep(Duration::from_millis(50));
         }
     });
@@ -144,24 +133,15 @@ fn probed(server: &ListedServer, family: Family, stop: &StopFlag) -> ProbedServe
     }
 }
 
-/// The server that is used, in one line.
-pub(super) fn chosen(server: &ServerCandidate) -> String {
-    let rtt = server.rtt_ms.map_or(String::new(), |rtt| format!("{rtt:.1} ms away"));
-    let rate = server.rate_bps.map_or("rate unknown".to_owned(), |rate| rate.to_string());
-    let location =
-        if server.location.is_empty() { String::new() } else { format!(" ({})", server.location) };
-    format!("Using {}{location}, {rtt}, {rate}", server.host)
-}
-
 /// No server of the list can be used, in one line.
-pub(super) fn none_usable(choice: &ServerChoice) -> Failure {
+pub(super) fn none_usable(choice: &ServerChoice) -> Problem {
     let first = choice.servers.first();
     let why = first.and_then(|server| Some((server, server.rejected.as_ref()?)));
     let example =
         why.map_or(String::new(), |(server, why)| format!(", such as {}: {why}", server.host));
-    Failure::work(format!(
-        "none of the {} servers of '{}' can be used{example}",
-        choice.servers.len(),
-        choice.list
-    ))
+    let (count, list) = (choice.servers.len(), &choice.list);
+    Problem::new(
+        Fault::Peer,
+        format!("none of the {count} servers of '{list}' can be used{example}"),
+    )
 }

@@ -1,10 +1,9 @@
 //! One IP version's path to the server: address, RTT by ICMP and by TCP, MTU, CDN.
 
-use super::Server;
-use crate::console::Console;
+use super::{BaselineEvent, Server};
+use crate::StopFlag;
 use doctor::{PathFacts, PathProbe};
 use host::{clock, names};
-use perf::StopFlag;
 use probe::{Family, ProbeError};
 use record::{AddressFamily, BaselinePath};
 use std::net::{IpAddr, SocketAddr};
@@ -62,13 +61,14 @@ pub(super) fn probe(
     family: AddressFamily,
     to: SocketAddr,
     device_mtu: u32,
-    console: &mut Console,
+    on_event: &mut dyn FnMut(BaselineEvent),
     stop: &StopFlag,
 ) -> (BaselinePath, Option<PathFacts>) {
-    let name = family.name();
     let address = Some(to.ip().to_string());
-    let mut tell =
-        |what: &str| console.live(&format!("Probing {} over {name}: {what}", server.host));
+    let mut tell = |step: &str| {
+        let (host, step) = (server.host.clone(), step.to_owned());
+        on_event(BaselineEvent::Probing { host, family, step });
+    };
     let mut request = PathProbe {
         host: &server.host,
         to,

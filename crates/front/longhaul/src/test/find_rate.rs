@@ -1,17 +1,13 @@
-//! Search for the highest UDP rate that meets a loss target (`--find-rate`).
+//! Search for the highest UDP rate that meets a loss target.
 
-use super::{TestArgs, config, failure};
-use crate::console::{self, Console};
-use crate::failure::{DONE, FAILED, Failure, Outcome};
-use crate::stop;
+use super::TestEvent;
+use crate::{Problem, StopFlag};
 use host::clock;
-use perf::StopFlag;
 use perf::client::{self, ClientConfig};
 use perf::search::{Ending, Search, Step};
 use record::{
-    Direction, FIND_RATE_SCHEMA, FindRateReport, Measurement, Protocol, RateTry, Stream, TryFailure,
+    Direction, FIND_RATE_SCHEMA, FindRateReport, Measurement, RateTry, Stream, TryFailure,
 };
-use report::terminal;
 use std::time::Duration;
 use units::BitRate;
 
@@ -31,25 +27,19 @@ const SUSTAINED: f64 = 0.985;
 /// Minimum number of receiver samples with new data for an arrival rate.
 const MIN_SAMPLES: usize = 5;
 
-pub(super) fn run(args: &TestArgs, console: &mut Console) -> Outcome {
-    let stop = stop::on_signals();
-    let target = args.modes.loss_target.fraction();
-    let mut config = ClientConfig {
-        protocol: Protocol::Udp,
-        seconds: args.modes.try_time,
-        rate: None,
-        ..config(args)
-    };
+/// Searches below `limit`, the highest rate of each stream. Fails if the first try does.
+pub(super) fn run(
+    mut config: ClientConfig,
+    limit: Option<BitRate>,
+    target: f64,
+    on_event: &mut dyn FnMut(TestEvent),
+    stop: &StopFlag,
+) -> Result<FindRateReport, Problem> {
     let each = config.streams.max(1);
-    let most = args.bitrate.and_then(|pace| pace.0);
-    let most = most.map_or(MAX, |rate| rate.scaled(f64::from(each)));
+    let most = limit.map_or(MAX, |rate| rate.scaled(f64::from(each)));
     let mut search = Search::new(FIRST.min(most), most, TRIES);
     let (mut tries, mut peer, mut failed) = (Vec::new(), String::new(), None);
     let started_unix_s = clock::unix_seconds();
-    let style = console.out;
-    if !args.forms.json {
-        console.print(&(terminal::trial_header(&style) + "\n"));
-    }
     let ending = loop {
         let rate = match search.next() {
             Step::Over(ending) => break name(ending),
@@ -57,16 +47,12 @@ pub(super) fn run(args: &TestArgs, console: &mut Console) -> Outcome {
             Step::Try(rate) => rate,
         };
         config.rate = Some(rate.scaled(1.0 / f64::from(each)));
-        console.live(&format!("trying {rate} …"));
-        match attempt(&config, rate, target, &stop) {
+        on_event(TestEvent::Trying(rate));
+        match attempt(&config, rate, target, stop) {
             Ok(Some((tried, server))) => {
                 peer = server;
                 search.record(tried.within, tried.sent_bps);
-                if args.forms.json {
-                    console.say(&terminal::trial_row(&tried, target, &console.err));
-                } else {
-                    console.print(&(terminal::trial_row(&tried, target, &style) + "\n"));
-                }
+                on_event(TestEvent::Tried(tried));
                 tries.push(tried);
             }
             Ok(None) => break "interrupted",
@@ -83,7 +69,7 @@ pub(super) fn run(args: &TestArgs, console: &mut Console) -> Outcome {
         schema: FIND_RATE_SCHEMA.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         started_unix_s,
-        target: args.host.clone(),
+        target: config.host,
         peer,
         reverse: config.direction == Direction::Reverse,
         loss_target: target,
@@ -97,17 +83,10 @@ pub(super) fn run(args: &TestArgs, console: &mut Console) -> Outcome {
     };
     set_result(&mut report, search.found());
     report.sentence = sentence(&report);
-    let text = if args.forms.json {
-        console::json(&report)?
-    } else {
-        terminal::find_rate(&report, &style)
-    };
-    console.print(&text);
-    let complete = !matches!(ending, "interrupted" | "failed") && report.rate_bps.is_some();
-    match failed {
-        Some(error) => Err(error),
-        None => Ok(if complete { DONE } else { FAILED }),
+    if let Some(problem) = failed {
+        on_event(TestEvent::Incomplete(problem));
     }
+    Ok(report)
 }
 
 /// One try; `None` if it was interrupted.
@@ -116,11 +95,11 @@ fn attempt(
     rate: BitRate,
     target: f64,
     stop: &StopFlag,
-) -> Result<Option<(RateTry, String)>, Failure> {
+) -> Result<Option<(RateTry, String)>, Problem> {
     let report = match client::run(config, &mut |_| {}, stop) {
         Ok(report) => report,
         Err(_) if stop.is_raised() => return Ok(None),
-        Err(error) => return Err(failure(error)),
+        Err(error) => return Err(error.into()),
     };
     if stop.is_raised() || report.theirs.is_none() {
         return Ok(None);
@@ -234,10 +213,12 @@ fn sentence(report: &FindRateReport) -> String {
         ),
         ("sender-limited", _) => format!(
             "The path sustains at least {rate}: {met}. The sender is the limit; try larger \
-             datagrams (-l) or more streams (-P)."
+             datagrams or more streams."
         ),
         ("highest-asked", _) => {
-            format!("The path sustains at least {rate}: {met}. This is the maximum given with -b.")
+            format!(
+                "The path sustains at least {rate}: {met}. This is the highest rate that was to be tried."
+            )
         }
         ("interrupted" | "failed", _) => {
             format!("Stopped early. The highest rate that met the target until then: {met}.")

@@ -1,14 +1,12 @@
-//! `--pcap`: captures the packets between this host and the server's ports during a test.
+//! The capture of a test's packets: those between this host and the server's ports.
 
-use super::TestArgs;
-use super::cross_traffic::device_towards;
-use crate::failure::Failure;
-use crate::verbs::capture;
+use crate::cross_traffic::device_towards;
+use crate::{Fault, Problem, StopFlag};
 use host::address;
 use host::privileges::User;
-use host::resolve::{self, Family};
+use host::resolve;
 use live_capture::{CaptureConfig, Ending, Limits, LiveCapture, Output, Totals, WriteFormat};
-use perf::StopFlag;
+use perf::client::ClientConfig;
 use record::CaptureReport;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::path::Path;
@@ -31,13 +29,17 @@ pub(super) struct TestCapture {
 /// What was captured, and what went wrong meanwhile.
 pub(super) struct Captured {
     pub(super) report: CaptureReport,
-    pub(super) failed: Option<Failure>,
+    pub(super) failed: Option<Problem>,
 }
 
 impl TestCapture {
     /// Opens the socket and the file; from here on packets are captured.
-    pub(super) fn start(args: &TestArgs, file: &Path, stop: &StopFlag) -> Result<Self, Failure> {
-        let config = config(args, stop)?;
+    pub(super) fn start(
+        test: &ClientConfig,
+        file: &Path,
+        stop: &StopFlag,
+    ) -> Result<Self, Problem> {
+        let config = config(test, stop)?;
         let format = if file.extension().is_some_and(|ending| ending == "pcap") {
             WriteFormat::Pcap
         } else {
@@ -45,12 +47,16 @@ impl TestCapture {
         };
         let user = User::instead_of_root().filter(|user| user.is_caller());
         let output = Output::File(file.to_owned());
-        let capture = LiveCapture::open(&config, output, format, user).map_err(capture::failure)?;
+        let capture = LiveCapture::open(&config, output, format, user)?;
         let ended = StopFlag::new();
         let flag = ended.clone();
         let run = move || capture.run(Limits::default(), &|| flag.is_raised(), &mut |_| ());
         let thread = thread::Builder::new().name("capture".to_owned()).spawn(run);
-        Ok(TestCapture { config, ended, thread: thread.map_err(Failure::work)? })
+        Ok(TestCapture {
+            config,
+            ended,
+            thread: thread.map_err(|error| Problem::new(Fault::Internal, error))?,
+        })
     }
 
     /// Ends it after the test's last packets.
@@ -61,25 +67,25 @@ impl TestCapture {
             self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         // That the test ended it is no interruption.
         let ending = if matches!(ending, Ending::Stopped) { Ending::Limit } else { ending };
-        let report = capture::report(&self.config, &totals, &ending);
-        let failed = capture::ended(&ending, &totals, &self.config.interface).err();
+        let report = live_capture::report(&self.config, &totals, &ending);
+        let failed = ending.problem(&totals, &self.config.interface);
         Captured { report, failed }
     }
 }
 
 /// The server's addresses and ports, on the interface of the route to it; on all where its
 /// addresses have several.
-fn config(args: &TestArgs, stop: &StopFlag) -> Result<CaptureConfig, Failure> {
-    let (first, last) = (*args.port.start(), *args.port.end());
-    let family = Family::from_flags(args.ipv4, args.ipv6);
-    let found = resolve::resolve(&args.host, first, family, args.bind, &|| stop.is_raised());
-    let Some(mut servers) = found.map_err(Failure::usage)? else {
-        return Err(Failure::work("interrupted"));
+fn config(test: &ClientConfig, stop: &StopFlag) -> Result<CaptureConfig, Problem> {
+    let (first, last) = (*test.ports.start(), *test.ports.end());
+    let stopped = || stop.is_raised();
+    let found = resolve::resolve(&test.host, first, test.family, test.bind, &stopped);
+    let Some(mut servers) = found.map_err(|error| Problem::new(Fault::Request, error))? else {
+        return Err(Problem::new(Fault::Interrupted, "interrupted"));
     };
     servers.truncate(MAX_ADDRESSES);
-    let mut devices: Vec<String> = match &args.sockets.device {
+    let mut devices: Vec<String> = match &test.device {
         Some(device) => vec![device.clone()],
-        None => servers.iter().map(|server| device(*server, args.bind)).collect(),
+        None => servers.iter().map(|server| device(*server, test.bind)).collect(),
     };
     devices.dedup();
     let interface = match devices.as_slice() {

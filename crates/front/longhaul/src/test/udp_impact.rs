@@ -1,43 +1,18 @@
-//! UDP has no congestion control: above [`UNASKED`] to another machine a test says what
-//! that does to other users of the path, and asks on a terminal.
+//! What UDP does to other users of the path: it has no congestion control.
 
-use super::cross_traffic::device_towards;
-use crate::ask;
-use crate::console::Console;
-use crate::failure::Failure;
+use crate::cross_traffic::device_towards;
 use perf::client::ClientConfig;
 use record::{Direction, Protocol};
-use std::io::{self, IsTerminal};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, ToSocketAddrs, UdpSocket};
 use units::BitRate;
 
-/// The highest rate of UDP that is sent without a warning: a tenth of the slowest
+/// The highest rate of UDP that is sent without a question: a tenth of the slowest
 /// Ethernet in use, 100 Mbit/s.
 const UNASKED: BitRate = BitRate::from_bps(10_000_000);
 
-/// Whether the test may run. Asks where standard input and error are terminals and the
-/// user has not agreed (`--yes`); otherwise prints one line. Never waits without a terminal.
-pub(super) fn allows(
-    config: &ClientConfig,
-    agreed: bool,
-    console: &mut Console,
-) -> Result<bool, Failure> {
-    if agreed || !disturbs_others(config) {
-        return Ok(true);
-    }
-    if io::stdin().is_terminal() && io::stderr().is_terminal() {
-        console.say(&impact(config));
-        return ask::yes("Send it?", "--yes");
-    }
-    warn(config, agreed, console);
-    Ok(true)
-}
-
-/// Prints the line without asking, for a test that follows another one.
-pub(super) fn warn(config: &ClientConfig, agreed: bool, console: &mut Console) {
-    if !agreed && disturbs_others(config) {
-        console.say(&format!("warning: {} (--yes omits this)", impact(config)));
-    }
+/// What the test does to other users of the path, where they should be asked first.
+pub(super) fn of(config: &ClientConfig) -> Option<String> {
+    disturbs_others(config).then(|| impact(config))
 }
 
 fn disturbs_others(config: &ClientConfig) -> bool {

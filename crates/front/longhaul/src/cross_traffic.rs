@@ -1,4 +1,4 @@
-//! Cross traffic on the test's interface, from the kernel's interface counters.
+//! Cross traffic on a test's interface, from the kernel's interface counters.
 
 use record::Measurement;
 use std::fs;
@@ -13,7 +13,7 @@ const CONTROL: f64 = 256.0 * 1024.0;
 
 /// An interface's byte counter at the start of a test.
 #[derive(Debug, Clone)]
-pub(in crate::verbs) struct InterfaceCounters {
+pub struct InterfaceCounters {
     device: String,
     bytes: u64,
 }
@@ -21,26 +21,26 @@ pub(in crate::verbs) struct InterfaceCounters {
 impl InterfaceCounters {
     /// Reads the counter of the interface that routes from `local` to `peer`;
     /// `None` where it is unknown.
-    pub(in crate::verbs) fn towards(peer: SocketAddr, local: SocketAddr) -> Option<Self> {
+    pub fn towards(peer: SocketAddr, local: SocketAddr) -> Option<Self> {
         let zone = host::address::zone_name(peer);
         Self::of_device(zone.or_else(|| device_towards(peer.ip(), local.ip()))?)
     }
 
     /// Reads the counter of an interface; `None` where it is unknown.
-    pub(in crate::verbs) fn of_device(device: String) -> Option<Self> {
+    pub fn of_device(device: String) -> Option<Self> {
         let bytes = bytes(&fs::read_to_string("/proc/net/dev").ok()?, &device)?;
         Some(InterfaceCounters { device, bytes })
     }
 
     /// Bytes received and sent since then.
-    pub(in crate::verbs) fn passed(&self) -> Option<u64> {
+    pub fn passed(&self) -> Option<u64> {
         let now = bytes(&fs::read_to_string("/proc/net/dev").ok()?, &self.device)?;
         now.checked_sub(self.bytes)
     }
 
     /// Bytes since then that were not the test's. Loopback counts each byte twice,
     /// as sent and as received.
-    pub(in crate::verbs) fn cross_traffic(&self, measurement: &Measurement) -> Option<u64> {
+    pub fn cross_traffic(&self, measurement: &Measurement) -> Option<u64> {
         let passes = if self.device == "lo" { 2.0 } else { 1.0 };
         let other = self.passed()? as f64 - passes * own(measurement);
         Some(other.max(0.0) as u64)
@@ -48,7 +48,7 @@ impl InterfaceCounters {
 }
 
 /// The interface that routes from `local` to `peer`; `None` where it is unknown.
-pub(in crate::verbs) fn device_towards(peer: IpAddr, local: IpAddr) -> Option<String> {
+pub fn device_towards(peer: IpAddr, local: IpAddr) -> Option<String> {
     if peer == local || peer.is_loopback() {
         return Some("lo".to_owned());
     }

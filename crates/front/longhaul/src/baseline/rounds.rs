@@ -1,20 +1,17 @@
 //! The tests of a baseline: rounds in random order, a busy server waited for, failures kept.
 
-use super::{Server, Unmeasured};
-use crate::console::Console;
-use crate::failure::Failure;
-use crate::verbs::test::cross_traffic::InterfaceCounters;
-use crate::verbs::test::failure;
-use crate::verbs::test::latency::{self, pause};
+use super::{BaselineEvent, BaselineProgress, Server, Unmeasured, interrupted};
+use crate::StopFlag;
+use crate::cross_traffic::InterfaceCounters;
+use crate::rtt_under_load::{self, pause};
 use baseline::{Backoff, Schedule, TestCost, TestRun};
 use diagnose::repeats;
 use host::clock;
 use perf::client::{self, ClientConfig};
-use perf::{Event, PerfError, StopFlag};
+use perf::{Event, PerfError};
 use record::{
     AddressFamily, BaselineCondition, BaselinePath, HostFacts, Measurement, TestCondition,
 };
-use report::terminal::{self, BaselineProgress};
 use std::time::{Duration, Instant};
 
 /// Pause between two tests: queues drain, and an iperf3 server listens again.
@@ -37,19 +34,18 @@ pub(super) struct Asked<'a> {
     pub(super) within: Duration,
     pub(super) streams: u32,
     pub(super) seed: u64,
-    pub(super) token: Option<String>,
 }
 
 /// Idle time before and after a test with RTT probes: less around short tests.
 fn idle(duration: Duration) -> Duration {
-    latency::IDLE.min(duration / 2)
+    rtt_under_load::IDLE.min(duration / 2)
 }
 
 /// What tests of this duration cost.
 fn cost(duration: Duration) -> TestCost {
     let plain = duration.saturating_add(PAUSE + OVERHEAD);
     let idle = idle(duration);
-    TestCost { plain, with_latency: plain + idle * 2 + latency::TAIL.min(idle) }
+    TestCost { plain, with_latency: plain + idle * 2 + rtt_under_load::TAIL.min(idle) }
 }
 
 /// Every condition over the paths that can be used.
@@ -74,7 +70,7 @@ impl Asked<'_> {
             seconds: self.duration.as_secs_f64(),
             streams: condition.streams,
             direction: condition.direction,
-            token: self.token.clone(),
+            token: self.server.token.clone(),
             server_name: Some(self.server.host.clone()),
             report_every: REPORTS.min(self.duration).max(Duration::from_millis(10)),
             watch_load: Duration::ZERO,
@@ -84,7 +80,7 @@ impl Asked<'_> {
 
     /// A port for handshakes that the test's server does not listen on.
     fn probed_port(&self) -> u16 {
-        if self.server.ports.contains(&latency::PORT) { 80 } else { latency::PORT }
+        if self.server.ports.contains(&rtt_under_load::PORT) { 80 } else { rtt_under_load::PORT }
     }
 }
 
@@ -113,7 +109,7 @@ impl Rounds {
     pub(super) fn run(
         asked: &Asked<'_>,
         begun: Instant,
-        console: &mut Console,
+        on_event: &mut dyn FnMut(BaselineEvent),
         stop: &StopFlag,
     ) -> Result<Self, Unmeasured> {
         let conditions = conditions(asked.paths, asked.streams);
@@ -139,10 +135,12 @@ impl Rounds {
             all.rounds = schedule.rounds();
             if all.rounds == 1 {
                 let left = schedule.remaining(&round, elapsed());
-                console.say(&terminal::baseline_start(left.tests, left.time, asked.seed));
-                if elapsed() + left.time > asked.within {
-                    console.say(&longer(asked.within));
-                }
+                on_event(BaselineEvent::Begun {
+                    tests: left.tests,
+                    expected_s: left.time.as_secs_f64(),
+                    seed: asked.seed,
+                    exceeds: elapsed() + left.time > asked.within,
+                });
             }
             for (at, condition) in round.iter().enumerate() {
                 if stop.is_raised() || !schedule.has(condition) {
@@ -159,23 +157,24 @@ impl Rounds {
                     waiting_s: None,
                 };
                 let from = clock::now();
-                match tested_once(asked, condition, &mut progress, console, stop) {
+                match tested_once(asked, condition, &mut progress, on_event, stop) {
                     Ok(run) => {
                         let took = clock::now().saturating_duration_since(from);
                         schedule.completed(condition, took);
-                        let line = terminal::baseline_test(&progress, &run.0.figures, &console.err);
-                        console.say(&line);
+                        let figures = run.0.figures.clone();
+                        on_event(BaselineEvent::Tested { progress, figures });
                         all.keep(condition, run);
                     }
                     Err(_) if stop.is_raised() => {}
                     Err(error) if error.is_usage() && all.peer.is_empty() => {
-                        return Err(Unmeasured::Fatal(failure(error)));
+                        return Err(Unmeasured::Fatal(error.into()));
                     }
                     Err(error) => {
                         all.fail(condition, &error, &mut schedule);
                         // The last one is the error of the command.
                         if !(schedule.is_empty() && all.peer.is_empty()) {
-                            console.say(&format!("{condition}: {error}"));
+                            let (condition, reason) = (*condition, error.to_string());
+                            on_event(BaselineEvent::Failed { condition, reason });
                         }
                         last = Some(error);
                     }
@@ -185,11 +184,10 @@ impl Rounds {
                 break;
             }
         }
-        console.clear();
         match last {
             _ if all.tested.iter().any(|one| !one.runs.is_empty()) => Ok(all),
-            Some(error) if !stop.is_raised() => Err(Unmeasured::Server(failure(error))),
-            _ => Err(Unmeasured::Fatal(Failure::work(
+            Some(error) if !stop.is_raised() => Err(Unmeasured::Server(error.into())),
+            _ => Err(Unmeasured::Fatal(interrupted(
                 "interrupted before the first test ended; run it again",
             ))),
         }
@@ -242,31 +240,22 @@ impl Rounds {
     }
 }
 
-/// The reason for which the time asked for is exceeded.
-fn longer(within: Duration) -> String {
-    format!(
-        "Three tests of each condition take longer than --within {}: fewer conditions (-4 or -6) \
-         or a shorter --duration need less",
-        within.as_secs_f64()
-    )
-}
-
 /// One test, again with longer and longer waits while the server is busy.
 fn tested_once(
     asked: &Asked<'_>,
     condition: &TestCondition,
     progress: &mut BaselineProgress,
-    console: &mut Console,
+    on_event: &mut dyn FnMut(BaselineEvent),
     stop: &StopFlag,
 ) -> Result<(TestRun, Measurement), PerfError> {
     let mut waits = Backoff::new();
     pause(PAUSE, stop);
     loop {
-        let ended = attempt(asked, condition, progress, console, stop);
+        let ended = attempt(asked, condition, progress, on_event, stop);
         let Err(PerfError::Busy { .. }) = ended else { return ended };
         let Some(wait) = waits.next().filter(|_| !stop.is_raised()) else { return ended };
         progress.waiting_s = Some(wait.as_secs_f64());
-        console.live(&terminal::baseline_progress(progress, &console.err));
+        on_event(BaselineEvent::Testing(*progress));
         pause(wait, stop);
         progress.waiting_s = None;
     }
@@ -276,16 +265,15 @@ fn attempt(
     asked: &Asked<'_>,
     condition: &TestCondition,
     progress: &mut BaselineProgress,
-    console: &mut Console,
+    on_event: &mut dyn FnMut(BaselineEvent),
     stop: &StopFlag,
 ) -> Result<(TestRun, Measurement), PerfError> {
     let config = asked.config(condition);
     let mut counters = None;
-    let style = console.err;
     let shortest = config.report_every.as_secs_f64() / 10.0;
     progress.latest = None;
-    console.live(&terminal::baseline_progress(progress, &style));
-    let on_event = &mut |event| match event {
+    on_event(BaselineEvent::Testing(*progress));
+    let on_test = &mut |event| match event {
         Event::Connected(started) => {
             counters = InterfaceCounters::towards(started.peer, started.local);
         }
@@ -295,14 +283,14 @@ fn attempt(
         Event::Interval(interval) if interval.stream.is_none() || condition.streams == 1 => {
             let rate = interval.arrival_rate.unwrap_or(interval.rate);
             progress.latest = Some((interval.to_s, rate));
-            console.live(&terminal::baseline_progress(progress, &style));
+            on_event(BaselineEvent::Testing(*progress));
         }
         Event::Interval(_) => {}
     };
     let report = if baseline::measures_latency(condition) {
-        latency::around(&config, asked.probed_port(), idle(asked.duration), on_event, stop)?
+        rtt_under_load::around(&config, asked.probed_port(), idle(asked.duration), on_test, stop)?
     } else {
-        client::run(&config, on_event, stop)?
+        client::run(&config, on_test, stop)?
     };
     if report.theirs.is_none() {
         // Interrupted: its figures are those of a part of the test.

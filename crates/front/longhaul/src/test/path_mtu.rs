@@ -1,11 +1,10 @@
-//! The largest packet of the path to the server: for `-l auto`, and after a test whose full-size
-//! segments were lost.
+//! The largest packet of the path to the server: for datagrams that fit it, and after a test whose
+//! full-size segments were lost.
 
-use super::TestArgs;
-use crate::failure::Failure;
+use crate::{Fault, Problem, StopFlag};
 use host::address;
-use host::resolve::{self, Family};
-use perf::StopFlag;
+use host::resolve::{self, ResolveError};
+use perf::client::ClientConfig;
 use record::{Fragmentation, Measurement, Protocol, SegmentSizes, Stream};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::Duration;
@@ -26,44 +25,16 @@ const MAX_PAYLOAD: u32 = 65_507;
 /// UDT's packets at most, in bytes.
 const UDT_PACKET: u32 = 1_500;
 
-/// The value of `-l`.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Length {
-    /// The largest datagram that is not fragmented.
-    Auto,
-    Bytes(ByteCount),
-}
-
-impl Length {
-    /// The length that was asked for; `None` if it is found.
-    pub(super) const fn bytes(self) -> Option<ByteCount> {
-        match self {
-            Length::Bytes(length) => Some(length),
-            Length::Auto => None,
-        }
-    }
-}
-
-/// Parses the value of `-l`.
-pub(super) fn length(text: &str) -> Result<Length, String> {
-    if text == "auto" {
-        return Ok(Length::Auto);
-    }
-    text.parse().map(Length::Bytes).map_err(|error: units::ParseError| error.to_string())
-}
-
 /// The payload of the largest datagram that passes the path unfragmented.
-pub(super) fn datagram_length(args: &TestArgs, stop: &StopFlag) -> Result<ByteCount, Failure> {
-    if !args.udp && !args.modes.find_rate {
-        return Err(Failure::usage("-l auto is the size of UDP datagrams: add -u"));
-    }
-    let family = Family::from_flags(args.ipv4, args.ipv6);
-    let stopped = || stop.is_raised();
-    let found = resolve::resolve(&args.host, *args.port.start(), family, args.bind, &stopped);
-    let address = found.map_err(Failure::work)?.and_then(|all| all.first().copied());
-    let to = address.ok_or_else(|| Failure::work("interrupted"))?;
-    let mtu = path_mtu(to, args.bind, stop).ok_or_else(|| {
-        Failure::work(format!("no route to {to}: check the address and 'ip route'"))
+pub(super) fn datagram_length(
+    config: &ClientConfig,
+    stop: &StopFlag,
+) -> Result<ByteCount, Problem> {
+    let found = server(config, stop).map_err(|error| Problem::new(Fault::Peer, error))?;
+    let to = found.ok_or_else(|| Problem::new(Fault::Interrupted, "interrupted"))?;
+    let mtu = path_mtu(to, config.bind, stop).ok_or_else(|| {
+        let what = format!("no route to {to}: check the address and 'ip route'");
+        Problem::new(Fault::Peer, what)
     })?;
     let length = Fragmentation::largest_whole(mtu, to.is_ipv6()).min(MAX_PAYLOAD);
     Ok(ByteCount::from_bytes(length.into()))
@@ -71,13 +42,17 @@ pub(super) fn datagram_length(args: &TestArgs, stop: &StopFlag) -> Result<ByteCo
 
 /// The path MTU, where it is below the MTU of the route and no router says so: UDT would send
 /// packets that do not arrive.
-pub(super) fn below_the_route(args: &TestArgs, stop: &StopFlag) -> Option<u32> {
-    let family = Family::from_flags(args.ipv4, args.ipv6);
-    let stopped = || stop.is_raised();
-    let found = resolve::resolve(&args.host, *args.port.start(), family, args.bind, &stopped);
-    let to = *found.ok()??.first()?;
-    let (of_route, passes) = probed(to, args.bind, stop)?;
+pub(super) fn below_the_route(config: &ClientConfig, stop: &StopFlag) -> Option<u32> {
+    let to = server(config, stop).ok()??;
+    let (of_route, passes) = probed(to, config.bind, stop)?;
     passes.filter(|passes| *passes < of_route.min(UDT_PACKET))
+}
+
+/// The server's first address; `None` if `stop` ended the wait for the resolver.
+fn server(config: &ClientConfig, stop: &StopFlag) -> Result<Option<SocketAddr>, ResolveError> {
+    let (port, stopped) = (*config.ports.start(), || stop.is_raised());
+    let found = resolve::resolve(&config.host, port, config.family, config.bind, &stopped)?;
+    Ok(found.and_then(|all| all.first().copied()))
 }
 
 /// The largest IP packet that passes the path to `to`, in bytes: that of the route from here
@@ -169,13 +144,6 @@ fn below(mtu: u32, of_route: u32, sizes: Option<SegmentSizes>, is_v6: bool) -> S
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_length_is_a_size_or_auto() {
-        assert_eq!(length("auto"), Ok(Length::Auto));
-        assert_eq!(length("20k"), Ok(Length::Bytes(ByteCount::from_bytes(20_480))));
-        assert!(length("automatic").is_err());
-    }
 
     #[test]
     fn the_loopback_device_has_a_route() {

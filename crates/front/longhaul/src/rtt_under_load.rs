@@ -1,4 +1,4 @@
-//! RTT before, during and after a transfer (`--latency`).
+//! RTT before, during and after a transfer.
 //!
 //! ICMP echo requests measure the latency; TCP connects to another port measure
 //! the responsiveness, and the latency as well where echoes are not permitted. A
@@ -6,10 +6,11 @@
 //! server takes every connection to its port for a client, so nothing is sent
 //! there.
 
+use crate::StopFlag;
 use diagnose::latency::{Load, ProbeFlow, under_load};
 use host::clock;
 use perf::client::{self, ClientConfig, Report};
-use perf::{Event, PerfError, StopFlag};
+use perf::{Event, PerfError};
 use probe::{PingConfig, PingMethod, ProbeError};
 use record::{LatencyProbe, LatencyUnderLoad, PingReport};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,13 +18,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Default port of TCP probes: most firewalls let it pass.
-pub(in crate::verbs) const PORT: u16 = 443;
+pub(crate) const PORT: u16 = 443;
 
 /// How long the RTT is measured without load, before and after it.
-pub(in crate::verbs) const IDLE: Duration = Duration::from_secs(2);
+pub(crate) const IDLE: Duration = Duration::from_secs(2);
 
 /// How long to wait for the last replies.
-pub(in crate::verbs) const TAIL: Duration = Duration::from_millis(500);
+pub(crate) const TAIL: Duration = Duration::from_millis(500);
 
 /// Seconds: a probe sent this shortly before the end may still be answered and is
 /// not counted as lost.
@@ -43,7 +44,7 @@ type ProbeResult = Result<(Instant, PingReport), ProbeError>;
 
 /// Runs the test with RTT probes before, during and after it, `idle` long on either side, and
 /// adds them to its measurement, or a note where no probe could be sent.
-pub(in crate::verbs) fn around(
+pub(crate) fn around(
     config: &ClientConfig,
     port: u16,
     idle: Duration,
@@ -120,7 +121,7 @@ impl Marks {
 }
 
 /// Sleeps; Ctrl-C ends it.
-pub(in crate::verbs) fn pause(length: Duration, stop: &StopFlag) {
+pub(crate) fn pause(length: Duration, stop: &StopFlag) {
     let until = clock::now() + length;
     while clock::now() < until && !stop.is_raised() {
         let left = until.saturating_duration_since(clock::now());

@@ -1,14 +1,13 @@
 //! Before the tests: the paths, and what on this host would make the result doubtful, which is
 //! power saving and other traffic.
 
-use super::{BaselineArgs, Server, Unmeasured, path};
-use crate::console::Console;
-use crate::failure::Failure;
-use crate::verbs::test::cross_traffic::InterfaceCounters;
-use crate::verbs::test::latency::pause;
+use super::{BaselineEvent, BaselineRequest, Server, Unmeasured, path};
+use crate::cross_traffic::InterfaceCounters;
+use crate::rtt_under_load::pause;
+use crate::{Fault, Problem, StopFlag};
 use doctor::{Asked, Facts, Root, Target};
 use host::clock;
-use perf::StopFlag;
+use host::resolve::Family;
 use record::{AddressFamily, Area, BaselinePath, Check, Verdict};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -48,16 +47,16 @@ impl Examined {
     /// Resolves the server, probes its paths and checks this host.
     pub(super) fn towards(
         server: &Server,
-        args: &BaselineArgs,
+        request: &BaselineRequest,
         stop: &StopFlag,
-        console: &mut Console,
+        on_event: &mut dyn FnMut(BaselineEvent),
     ) -> Result<Self, Unmeasured> {
-        let families = match (args.ipv4, args.ipv6) {
-            (true, _) => &[AddressFamily::Ipv4][..],
-            (_, true) => &[AddressFamily::Ipv6],
-            _ => &[AddressFamily::Ipv4, AddressFamily::Ipv6],
+        let families = match request.family {
+            Family::V4 => &[AddressFamily::Ipv4][..],
+            Family::V6 => &[AddressFamily::Ipv6],
+            Family::Any => &[AddressFamily::Ipv4, AddressFamily::Ipv6],
         };
-        console.live(&format!("Resolving {}", server.host));
+        on_event(BaselineEvent::Resolving { host: server.host.clone() });
         let addresses: Vec<_> =
             families.iter().map(|family| (*family, path::address(server, *family, stop))).collect();
         let first = addresses.iter().find_map(|(_, found)| found.as_ref().ok());
@@ -71,7 +70,7 @@ impl Examined {
                 return Err(interrupted());
             }
             let (path, seen) = match found {
-                Ok(to) => path::probe(server, family, to, mtu, console, stop),
+                Ok(to) => path::probe(server, family, to, mtu, on_event, stop),
                 Err(error) => (path::without_address(family, &error), None),
             };
             if facts.path.is_none() {
@@ -79,24 +78,24 @@ impl Examined {
             }
             paths.push(path);
         }
-        console.live("Observing other traffic");
+        on_event(BaselineEvent::ObservingTraffic);
         let link = doctor::link_rate(&facts);
         let mut checks = power_saving(&facts, link);
-        checks.extend(traffic(&facts, link, args.duration.unwrap_or(OBSERVED).min(OBSERVED), stop));
-        console.clear();
+        let observed = request.duration.map_or(OBSERVED, Duration::from_secs_f64).min(OBSERVED);
+        checks.extend(traffic(&facts, link, observed, stop));
         if stop.is_raised() {
             return Err(interrupted());
         }
         if paths.iter().all(|path| path.skipped.is_some()) {
             let why = paths.iter().filter_map(|path| path.skipped.clone()).collect::<Vec<_>>();
-            return Err(Unmeasured::Server(Failure::work(why.join("; "))));
+            return Err(Unmeasured::Server(Problem::new(Fault::Peer, why.join("; "))));
         }
         Ok(Examined { paths, checks, link })
     }
 }
 
 fn interrupted() -> Unmeasured {
-    Unmeasured::Fatal(Failure::work("interrupted before the first test; run it again"))
+    Unmeasured::Fatal(super::interrupted("interrupted before the first test; run it again"))
 }
 
 type Resolved = (AddressFamily, Result<SocketAddr, probe::ProbeError>);
@@ -105,10 +104,12 @@ fn unresolved(addresses: Vec<Resolved>) -> Unmeasured {
     let errors = addresses.into_iter().filter_map(|(_, found)| found.err());
     let error = errors.last();
     Unmeasured::Server(error.map_or_else(
-        || Failure::usage("the server has no address"),
+        || Problem::new(Fault::Request, "the server has no address"),
         |error| match error {
-            probe::ProbeError::Interrupted => Failure::work("the resolver did not answer"),
-            error => Failure::usage(error),
+            probe::ProbeError::Interrupted => {
+                Problem::new(Fault::Peer, "the resolver did not answer")
+            }
+            error => Problem::new(Fault::Request, error),
         },
     ))
 }
