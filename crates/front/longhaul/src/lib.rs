@@ -17,6 +17,9 @@
 //! terminal in here, and signals are the caller's: [`StopFlag::raise`] ends a run in good order.
 //! The functions of the modules, which [`run`] calls, have the types of one use case alone.
 
+pub mod capture;
+pub mod explain;
+pub mod pcap;
 pub mod ping;
 pub mod trace;
 
@@ -29,6 +32,12 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Request {
+    /// Packets of an interface, captured to files. The process gives up its privileges.
+    Capture(capture::CaptureRequest),
+    /// What limited the transfers of a file.
+    Explain(explain::ExplainRequest),
+    /// What is in capture files.
+    Pcap(pcap::PcapRequest),
     /// RTT and loss of probes to a host.
     Ping(ping::PingRequest),
     /// The route to a host, with loss and RTT of each hop.
@@ -39,6 +48,12 @@ pub enum Request {
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Event {
+    /// Of [`capture::run`].
+    Capture(capture::CaptureEvent),
+    /// Of [`explain::run`].
+    Explain(explain::ExplainEvent),
+    /// Of [`pcap::run`].
+    Pcap(pcap::PcapEvent),
     /// Of [`ping::run`].
     Ping(ping::PingEvent),
     /// Of [`trace::run`]: the report so far.
@@ -49,6 +64,12 @@ pub enum Event {
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
 pub enum Document {
+    /// Of [`capture::run`].
+    Capture(capture::CaptureDocument),
+    /// Of [`explain::run`].
+    Explain(explain::ExplainDocument),
+    /// Of [`pcap::run`].
+    Pcap(pcap::PcapDocument),
     /// Of [`ping::run`].
     Ping(record::PingReport),
     /// Of [`trace::run`].
@@ -62,6 +83,9 @@ impl Request {
     /// The field that is wrong, and what it accepts.
     pub fn check(&self) -> Result<(), Problem> {
         match self {
+            Request::Capture(request) => request.check()?,
+            Request::Explain(request) => request.check()?,
+            Request::Pcap(request) => request.check()?,
             Request::Ping(request) => request.check()?,
             Request::Trace(request) => request.check()?,
         }
@@ -80,6 +104,19 @@ pub fn run(
 ) -> Result<Document, Problem> {
     request.check()?;
     Ok(match request {
+        Request::Capture(request) => Document::Capture(capture::run(
+            &request,
+            &mut |event| on_event(Event::Capture(event)),
+            stop,
+        )?),
+        Request::Explain(request) => Document::Explain(explain::run(
+            &request,
+            &mut |event| on_event(Event::Explain(event)),
+            stop,
+        )?),
+        Request::Pcap(request) => {
+            Document::Pcap(pcap::run(&request, &mut |event| on_event(Event::Pcap(event)), stop)?)
+        }
         Request::Ping(request) => {
             Document::Ping(ping::run(&request, &mut |event| on_event(Event::Ping(event)), stop)?)
         }

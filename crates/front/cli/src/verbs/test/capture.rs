@@ -3,7 +3,6 @@
 use super::TestArgs;
 use super::cross_traffic::device_towards;
 use crate::failure::Failure;
-use crate::verbs::capture;
 use host::address;
 use host::privileges::User;
 use host::resolve::{self, Family};
@@ -45,7 +44,8 @@ impl TestCapture {
         };
         let user = User::instead_of_root().filter(|user| user.is_caller());
         let output = Output::File(file.to_owned());
-        let capture = LiveCapture::open(&config, output, format, user).map_err(capture::failure)?;
+        let capture =
+            LiveCapture::open(&config, output, format, user).map_err(longhaul::Problem::from)?;
         let ended = StopFlag::new();
         let flag = ended.clone();
         let run = move || capture.run(Limits::default(), &|| flag.is_raised(), &mut |_| ());
@@ -61,8 +61,8 @@ impl TestCapture {
             self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         // That the test ended it is no interruption.
         let ending = if matches!(ending, Ending::Stopped) { Ending::Limit } else { ending };
-        let report = capture::report(&self.config, &totals, &ending);
-        let failed = capture::ended(&ending, &totals, &self.config.interface).err();
+        let report = live_capture::report(&self.config, &totals, &ending);
+        let failed = ending.problem(&totals, &self.config.interface).map(Failure::from);
         Captured { report, failed }
     }
 }
