@@ -26,6 +26,12 @@ macro_rules! fields {
 }
 
 fields! {
+    /// Memory for packets that wait to be written.
+    Buffer = "buffer",
+    /// A connection of a file with several.
+    Connection = "connection",
+    /// Files to read.
+    Files = "files",
     /// The far host.
     Host = "host",
     /// Its port.
@@ -36,12 +42,20 @@ fields! {
     Rtt = "rtt",
     /// The kind of probes or packets.
     Method = "method",
+    /// A network interface.
+    Interface = "interface",
     /// The maximum number of hops.
     MaxHops = "max_hops",
     /// The interval between probes.
     Interval = "interval",
+    /// An output file.
+    Output = "output",
+    /// The number of a packet.
+    Packet = "packet",
     /// Bytes of payload of a probe.
     Payload = "payload",
+    /// Bytes of a packet that are kept.
+    Snaplen = "snaplen",
     /// TTL or hop limit of packets.
     Ttl = "ttl",
     /// The time after which a reply is late.

@@ -16,6 +16,8 @@ use std::fmt;
 pub enum Fault {
     /// The request: a value, a combination, a file that it names.
     Request,
+    /// A file that was read: it is missing, damaged, or lacks what is wanted of it.
+    Input,
     /// This host: a privilege, a missing program, a full disk.
     Host,
     /// The path or the far end: it does not answer, refuses, or broke off.

@@ -55,7 +55,9 @@ impl From<Problem> for Failure {
         let line = problem.line(|field| flag(field).to_owned());
         match problem.fault {
             Fault::Request | Fault::Host => Failure::usage(line),
-            Fault::Peer | Fault::Interrupted | Fault::Internal => Failure::work(line),
+            Fault::Input | Fault::Peer | Fault::Interrupted | Fault::Internal => {
+                Failure::work(line)
+            }
         }
     }
 }
@@ -63,14 +65,21 @@ impl From<Problem> for Failure {
 /// The flag, or the argument, of a request's field.
 pub(crate) const fn flag(field: Field) -> &'static str {
     match field {
+        Field::Buffer => "--buffer",
+        Field::Connection => "--connection",
+        Field::Files => "FILE",
         Field::Host => "HOST",
+        Field::Interface => "IFACE",
         Field::Interval => "--interval",
         Field::MaxHops => "--max-hops",
         Field::Method => "another kind of probes",
+        Field::Output => "--write",
+        Field::Packet => "--packet",
         Field::Payload => "--size",
         Field::Port => "--port",
         Field::Rate => "--rate",
         Field::Rtt => "--rtt",
+        Field::Snaplen => "--snaplen",
         Field::Timeout => "--timeout",
         Field::Ttl => "--ttl",
         Field::Ports => "--port",

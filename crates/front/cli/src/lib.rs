@@ -19,6 +19,7 @@ mod inside;
 #[cfg(test)]
 mod next_commands;
 mod output_path;
+mod read_progress;
 mod regression;
 mod stop;
 mod test_report;

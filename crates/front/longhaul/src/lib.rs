@@ -19,6 +19,9 @@
 
 pub mod baseline;
 pub mod cross_traffic;
+pub mod capture;
+pub mod explain;
+pub mod pcap;
 pub mod ping;
 mod rtt_under_load;
 pub mod test;
@@ -35,6 +38,12 @@ use serde::{Deserialize, Serialize};
 pub enum Request {
     /// Everything about a path, to compare with later.
     Baseline(Box<baseline::BaselineRequest>),
+    /// Packets of an interface, captured to files. The process gives up its privileges.
+    Capture(capture::CaptureRequest),
+    /// What limited the transfers of a file.
+    Explain(explain::ExplainRequest),
+    /// What is in capture files.
+    Pcap(pcap::PcapRequest),
     /// RTT and loss of probes to a host.
     Ping(ping::PingRequest),
     /// Throughput to a server, and what limits it.
@@ -49,6 +58,12 @@ pub enum Request {
 pub enum Event {
     /// Of [`baseline::run`].
     Baseline(baseline::BaselineEvent),
+    /// Of [`capture::run`].
+    Capture(capture::CaptureEvent),
+    /// Of [`explain::run`].
+    Explain(explain::ExplainEvent),
+    /// Of [`pcap::run`].
+    Pcap(pcap::PcapEvent),
     /// Of [`ping::run`].
     Ping(ping::PingEvent),
     /// Of [`test::run`].
@@ -63,6 +78,12 @@ pub enum Event {
 pub enum Document {
     /// Of [`baseline::run`].
     Baseline(Box<record::BaselineReport>),
+    /// Of [`capture::run`].
+    Capture(capture::CaptureDocument),
+    /// Of [`explain::run`].
+    Explain(explain::ExplainDocument),
+    /// Of [`pcap::run`].
+    Pcap(pcap::PcapDocument),
     /// Of [`ping::run`].
     Ping(record::PingReport),
     /// Of [`test::run`].
@@ -79,6 +100,9 @@ impl Request {
     pub fn check(&self) -> Result<(), Problem> {
         match self {
             Request::Baseline(request) => request.check()?,
+            Request::Capture(request) => request.check()?,
+            Request::Explain(request) => request.check()?,
+            Request::Pcap(request) => request.check()?,
             Request::Ping(request) => request.check()?,
             Request::Test(request) => request.check()?,
             Request::Trace(request) => request.check()?,
@@ -103,6 +127,19 @@ pub fn run(
             &mut |event| on_event(Event::Baseline(event)),
             stop,
         )?)),
+        Request::Capture(request) => Document::Capture(capture::run(
+            &request,
+            &mut |event| on_event(Event::Capture(event)),
+            stop,
+        )?),
+        Request::Explain(request) => Document::Explain(explain::run(
+            &request,
+            &mut |event| on_event(Event::Explain(event)),
+            stop,
+        )?),
+        Request::Pcap(request) => {
+            Document::Pcap(pcap::run(&request, &mut |event| on_event(Event::Pcap(event)), stop)?)
+        }
         Request::Ping(request) => {
             Document::Ping(ping::run(&request, &mut |event| on_event(Event::Ping(event)), stop)?)
         }

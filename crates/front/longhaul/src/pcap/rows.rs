@@ -3,20 +3,59 @@
 //! A row is made when it is shown: what is kept of all of them is their order. The tables of a view
 //! have a budget of their own beside those of the reading ([`super::reading`]).
 
-use super::ConversationLayer;
 use super::reading::VIEW_BYTES;
 use capture::conversations::{Conversations, EthernetKey};
 use capture::dissect::FlowKey;
 use capture::endpoints::{Endpoint, Endpoints};
 use capture::{ChunkedList, Conversation, LeftOut, MemoryBudget, Traffic};
 use report::terminal::ConversationRow;
+use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 
-/// Rows of a table in text at most: a line takes some kilobytes until it is printed.
-pub(super) const MAX_TEXT_ROWS: usize = 50_000;
+/// Layer whose addresses make a conversation.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ConversationLayer {
+    /// TCP streams.
+    #[default]
+    Tcp,
+    /// UDP ports.
+    Udp,
+    /// IP addresses of both versions.
+    Ip,
+    /// Ethernet addresses.
+    Ethernet,
+}
+
+impl ConversationLayer {
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            ConversationLayer::Tcp => "TCP",
+            ConversationLayer::Udp => "UDP",
+            ConversationLayer::Ip => "IP",
+            ConversationLayer::Ethernet => "Ethernet",
+        }
+    }
+}
+
+/// The conversations of the highest layer that has any.
+#[must_use]
+pub fn top(conversations: &Conversations) -> (ConversationLayer, ConversationRows<'_>) {
+    use ConversationLayer::{Ethernet, Ip, Tcp, Udp};
+    fn bytes(flows: &ChunkedList<Conversation<FlowKey>>) -> u64 {
+        flows.iter().map(|flow| flow.traffic.bytes()).sum()
+    }
+    let (tcp, udp) = (bytes(conversations.tcp()), bytes(conversations.udp()));
+    let layers = [if tcp >= udp { Tcp } else { Udp }, Ip].into_iter();
+    let mut each = layers.map(|layer| (layer, ConversationRows::of(conversations, layer)));
+    let found = each.find(|(_, rows)| !rows.is_empty());
+    found.unwrap_or_else(|| (Ethernet, ConversationRows::of(conversations, Ethernet)))
+}
 
 /// The conversations of a layer, by bytes; of equal ones the earlier first.
-pub(super) struct ConversationRows<'a> {
+pub struct ConversationRows<'a> {
     list: List<'a>,
     order: Vec<u32>,
     left_out: LeftOut,
@@ -44,7 +83,9 @@ fn order<K: Ord>(count: usize, key: impl Fn(usize) -> Option<(u64, K)>) -> Vec<u
 }
 
 impl<'a> ConversationRows<'a> {
-    pub(super) fn of(conversations: &'a Conversations, layer: ConversationLayer) -> Self {
+    /// The rows of `layer`.
+    #[must_use]
+    pub fn of(conversations: &'a Conversations, layer: ConversationLayer) -> Self {
         let [ethernet, other_ip, tcp, udp] = conversations.left_out();
         let (list, left_out) = match layer {
             ConversationLayer::Tcp => (List::Tcp(conversations.tcp()), tcp),
@@ -93,28 +134,40 @@ impl<'a> ConversationRows<'a> {
         }
     }
 
-    pub(super) fn len(&self) -> usize {
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
         self.order.len()
     }
 
+    /// True if there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.order.is_empty()
+    }
+
     /// The first `most` rows.
-    pub(super) fn iter(&self, most: usize) -> impl Iterator<Item = ConversationRow> {
+    pub fn iter(&self, most: usize) -> impl Iterator<Item = ConversationRow> + use<'_, 'a> {
         self.order.iter().take(most).filter_map(|place| self.row(*place as usize))
     }
 
-    pub(super) fn left_out(&self) -> LeftOut {
+    /// Conversations of the layer that are not listed.
+    #[must_use]
+    pub fn left_out(&self) -> LeftOut {
         self.left_out
     }
 }
 
 /// The endpoints of a layer, by bytes; of equal ones by address.
-pub(super) struct EndpointRows {
+pub struct EndpointRows {
     endpoints: Endpoints,
     order: Vec<u32>,
 }
 
 impl EndpointRows {
-    pub(super) fn of(conversations: &Conversations, layer: ConversationLayer) -> Self {
+    /// The rows of `layer`.
+    #[must_use]
+    pub fn of(conversations: &Conversations, layer: ConversationLayer) -> Self {
         let budget = &budget();
         let endpoints = match layer {
             ConversationLayer::Tcp => Endpoints::of_tcp(conversations, budget),
@@ -127,17 +180,26 @@ impl EndpointRows {
         EndpointRows { endpoints, order }
     }
 
-    pub(super) fn len(&self) -> usize {
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
         self.order.len()
     }
 
+    /// True if there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.order.is_empty()
+    }
+
     /// The first `most` rows.
-    pub(super) fn iter(&self, most: usize) -> impl Iterator<Item = Endpoint> {
+    pub fn iter(&self, most: usize) -> impl Iterator<Item = Endpoint> {
         self.order.iter().take(most).filter_map(|place| self.endpoints.get(*place as usize))
     }
 
     /// Endpoints of listed conversations that are not listed themselves.
-    pub(super) fn left_out(&self) -> LeftOut {
+    #[must_use]
+    pub fn left_out(&self) -> LeftOut {
         self.endpoints.left_out()
     }
 }

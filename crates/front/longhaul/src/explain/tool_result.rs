@@ -1,17 +1,12 @@
 //! Explains the result of another tool: iperf3, iperf 2, `ss`, ndt7 or flent.
 
-use super::ExplainArgs;
-use crate::console::Console;
-use crate::failure::{DONE, Failure, Outcome};
-use crate::test_report;
+use super::{MAX_TRANSFERS, Transfer, Transfers, unreadable};
+use crate::{Field, Problem};
 use host::file;
 use record::{Measurement, ToolResult};
 use report::untrusted;
 use std::io::Read;
 use std::path::Path;
-
-/// Transfers that are explained one after the other.
-const MAX: usize = 5;
 
 /// Bytes at the beginning of a file that show what it is not.
 const BEGINNING: u64 = 4096;
@@ -37,41 +32,27 @@ fn beginning(path: &Path) -> Option<Vec<u8>> {
     Some(beginning)
 }
 
-/// Explains every transfer of the file, or the one that `--connection` names.
-pub(super) fn run(args: &ExplainArgs, console: &mut Console) -> Outcome {
-    let shown = args.file.display();
-    let bytes = file::read_bounded(&args.file, tool_results::MAX_SIZE)
-        .map_err(|error| Failure::work(format!("cannot read {shown}: {error}")))?;
+/// Explains the first transfers of the file, or the one that was selected.
+pub(super) fn explain(path: &Path, which: Option<&str>) -> Result<Transfers, Problem> {
+    let shown = path.display();
+    let bytes = file::read_bounded(path, tool_results::MAX_SIZE)
+        .map_err(|error| unreadable(format!("cannot read {shown}: {error}")))?;
     let all = tool_results::read(&bytes)
-        .map_err(|error| Failure::work(format!("cannot explain {shown}: {error}")))?;
+        .map_err(|error| unreadable(format!("cannot explain {shown}: {error}")))?;
     drop(bytes);
-    let chosen: Vec<&Measurement> = match &args.connection {
-        Some(which) => vec![select(&all, which)?],
-        None => all.iter().take(MAX).collect(),
+    let count = all.len();
+    let chosen: Vec<Measurement> = match which {
+        Some(which) => vec![select(&all, which)?.clone()],
+        None => all.into_iter().take(MAX_TRANSFERS).collect(),
     };
-    let is_single = args.forms.json || args.forms.html.is_some();
-    if is_single && chosen.len() > 1 {
-        let first = chosen.first().map_or("", |one| transfer(one));
-        console.say(&format!("{first}, the first of {}; --connection selects another", all.len()));
-    }
-    for measurement in chosen.iter().take(if is_single { 1 } else { MAX }) {
-        if chosen.len() > 1 && !is_single {
-            console.print(&format!("{}\n", untrusted::clean(transfer(measurement))));
-        }
-        let mut measurement = (*measurement).clone();
+    let transfers = chosen.into_iter().map(|mut measurement| {
         if let Some(tool) = &measurement.tool {
             measurement.notes.extend(notes(tool));
         }
-        test_report::print(console, &measurement, &args.forms, &measurement.notes)?;
-    }
-    if args.connection.is_none() && all.len() > MAX && !is_single {
-        console.say(&format!(
-            "{} more transfers; --connection NUMBER explains one of {}",
-            all.len() - MAX,
-            all.len()
-        ));
-    }
-    Ok(DONE)
+        Transfer { name: transfer(&measurement).to_owned(), measurement }
+    });
+    let (notes, test) = (Vec::new(), Vec::new());
+    Ok(Transfers { is_capture: false, transfers: transfers.collect(), count, notes, test })
 }
 
 fn transfer(measurement: &Measurement) -> &str {
@@ -79,14 +60,12 @@ fn transfer(measurement: &Measurement) -> &str {
 }
 
 /// The transfer by its number, from 1, or its name.
-fn select<'a>(all: &'a [Measurement], which: &str) -> Result<&'a Measurement, Failure> {
+fn select<'a>(all: &'a [Measurement], which: &str) -> Result<&'a Measurement, Problem> {
     let number = which.parse().ok().and_then(|number: usize| all.get(number.checked_sub(1)?));
     number.or_else(|| all.iter().find(|one| transfer(one) == which)).ok_or_else(|| {
         let which = untrusted::excerpt(which, 60);
-        Failure::usage(format!(
-            "the file has no transfer '{which}'; give a number from 1 to {}",
-            all.len()
-        ))
+        let message = format!("the file has no transfer '{which}'");
+        Problem::field(Field::Connection, message, format!("a number from 1 to {}", all.len()))
     })
 }
 

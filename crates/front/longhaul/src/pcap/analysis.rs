@@ -1,11 +1,10 @@
 //! The TCP streams of a capture file: one pass over all of them, and a second one that
 //! samples those to explain.
 
+use super::OnRead;
 use super::reading::{self, Capture};
-use crate::console::Console;
+use crate::{Problem, StopFlag};
 use capture::dissect::{Direction, FlowKey, TcpSegment};
-use clap::ValueEnum;
-use perf::StopFlag;
 use record::{Caveat, Measurement};
 use report::terminal;
 use std::collections::HashMap;
@@ -19,27 +18,6 @@ use tcp_analysis::{
     measurement,
 };
 
-/// The version of Wireshark whose rules apply.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(crate) enum RulesArg {
-    /// Wireshark 3.7 to 4.0
-    #[value(name = "wireshark-4.0")]
-    Wireshark40,
-    /// Wireshark 4.4
-    #[default]
-    #[value(name = "wireshark-4.4")]
-    Wireshark44,
-}
-
-impl RulesArg {
-    pub(super) fn rules(self) -> Rules {
-        match self {
-            RulesArg::Wireshark40 => Rules::Wireshark40,
-            RulesArg::Wireshark44 => Rules::Wireshark44,
-        }
-    }
-}
-
 /// Streams of a transfer that are explained together: as many as iperf3 can have.
 const MAX_STREAMS: usize = 128;
 
@@ -51,32 +29,33 @@ const HANG_SHARE: f64 = 0.2;
 const HANG_PACKETS: u32 = 2;
 
 /// A capture with its streams.
-pub(crate) struct Analysis {
-    pub(super) capture: Capture,
-    pub(super) streams: Streams,
+pub struct Analysis {
+    /// The file.
+    pub capture: Capture,
+    pub(crate) streams: Streams,
     /// The iperf3 tests that began in the capture.
-    pub(super) tests: Tests,
-    pub(super) mptcp: MptcpConnections,
+    pub tests: Tests,
+    pub(crate) mptcp: MptcpConnections,
     /// What capturing added: it is left out of `streams` and `tests`.
-    pub(super) faults: Faults,
+    pub(crate) faults: Faults,
 }
 
 /// Reads and analyses a file.
 ///
 /// # Errors
-/// One line: the file cannot be opened, or is no capture.
+/// The file cannot be opened, or is no capture.
 pub(crate) fn analyse(
     path: &Path,
-    rules: RulesArg,
+    rules: Rules,
+    on_read: OnRead<'_>,
     stop: &StopFlag,
-    console: &mut Console,
-) -> Result<Analysis, String> {
+) -> Result<Analysis, Problem> {
     let mut finder = FaultFinder::default();
     let tables = reading::Tables::of_reading();
-    let mut streams = Streams::within(rules.rules(), &tables.budget);
+    let mut streams = Streams::within(rules, &tables.budget);
     let mut tests = Tests::default();
     let mut mptcp = MptcpConnections::default();
-    let mut capture = reading::read_packets(path, &tables, stop, console, |found, _| {
+    let mut capture = reading::read_packets(path, &tables, stop, on_read, |found, _| {
         let (number, time_ns) = (found.packet.number, found.packet.time_ns);
         let rtt_of = |streams: &Streams, stream| {
             streams.get(stream).and_then(|(_, known): &(_, Connection)| known.path_rtt_ns())
@@ -103,9 +82,9 @@ pub(crate) fn analyse(
     }
     drop((streams, tests));
     let tables = reading::Tables::of_second_reading();
-    let mut streams = Streams::within(rules.rules(), &tables.budget);
+    let mut streams = Streams::within(rules, &tables.budget);
     let mut tests = Tests::default();
-    reading::read_segments(path, &tables, stop, console, |packet, stream, segment| {
+    reading::read_segments(path, &tables, stop, on_read, |packet, stream, segment| {
         let (number, side) = (stream.number, segment.direction);
         if let Some(ns) = faults.corrected_ns(number, side, packet.number, packet.time_ns) {
             streams.add(stream, packet.number, ns, segment);
@@ -120,35 +99,30 @@ pub(crate) fn analyse(
 pub(crate) struct Explained {
     pub(crate) streams: Vec<u32>,
     /// Of each stream.
-    pub(super) senders: Vec<SenderDetail>,
+    pub(crate) senders: Vec<SenderDetail>,
     pub(crate) measurement: Measurement,
 }
 
 /// What a stream shows of its sender.
 #[derive(Clone)]
-pub(super) struct SenderDetail {
-    pub(super) times: Vec<TimeShare>,
-    pub(super) congestion: Option<CongestionEvidence>,
+pub(crate) struct SenderDetail {
+    pub(crate) times: Vec<TimeShare>,
+    pub(crate) congestion: Option<CongestionEvidence>,
 }
 
 /// A packet with its analysis.
-pub(super) struct AnalysedPacket<'a> {
-    pub(super) stream: u32,
+pub(crate) struct AnalysedPacket<'a> {
+    pub(crate) stream: u32,
     /// The connection after it.
-    pub(super) connection: &'a Connection,
-    pub(super) place: PacketPosition,
-    pub(super) segment: &'a TcpSegment<'a>,
-    pub(super) found: PacketAnalysis,
+    pub(crate) connection: &'a Connection,
+    pub(crate) place: PacketPosition,
+    pub(crate) segment: &'a TcpSegment<'a>,
+    pub(crate) found: PacketAnalysis,
 }
 
 impl Analysis {
-    /// What else to know of the capture, as sentences.
-    pub(crate) fn notes(&self) -> Vec<String> {
-        self.capture.notes()
-    }
-
     /// The largest streams with at least so much payload, at most `most`.
-    pub(super) fn largest_of(&self, most: usize, least_payload: u64) -> Vec<u32> {
+    pub(crate) fn largest_of(&self, most: usize, least_payload: u64) -> Vec<u32> {
         let mut all: Vec<(u64, u32)> = self
             .streams
             .iter()
@@ -193,7 +167,7 @@ impl Analysis {
     }
 
     /// The transfers that `streams` are part of, each once.
-    pub(super) fn transfers_of(&self, streams: &[u32]) -> Vec<Vec<u32>> {
+    pub(crate) fn transfers_of(&self, streams: &[u32]) -> Vec<Vec<u32>> {
         let all = self.largest(usize::MAX);
         let mut transfers: Vec<Vec<u32>> = Vec::new();
         for number in streams {
@@ -226,24 +200,24 @@ impl Analysis {
         &self,
         path: &Path,
         wanted: &[Vec<u32>],
+        on_read: OnRead<'_>,
         stop: &StopFlag,
-        console: &mut Console,
-    ) -> Result<Vec<Explained>, String> {
-        self.explain_packets(path, wanted, stop, console, |_| {})
+    ) -> Result<Vec<Explained>, Problem> {
+        self.explain_packets(path, wanted, on_read, stop, |_| {})
     }
 
     /// The same, and shows each packet of these streams to `see`.
     ///
     /// # Errors
     /// As [`analyse`].
-    pub(super) fn explain_packets(
+    pub(crate) fn explain_packets(
         &self,
         path: &Path,
         wanted: &[Vec<u32>],
+        on_read: OnRead<'_>,
         stop: &StopFlag,
-        console: &mut Console,
         mut see: impl FnMut(AnalysedPacket<'_>),
-    ) -> Result<Vec<Explained>, String> {
+    ) -> Result<Vec<Explained>, Problem> {
         let mut samplers: HashMap<u32, (Connection, Sampler)> = HashMap::new();
         let count = wanted.iter().map(Vec::len).sum();
         for number in wanted.iter().flatten() {
@@ -258,7 +232,7 @@ impl Analysis {
         }
         let rules = Rules::default();
         let tables = reading::Tables::of_second_reading();
-        reading::read_segments(path, &tables, stop, console, |packet, stream, segment| {
+        reading::read_segments(path, &tables, stop, on_read, |packet, stream, segment| {
             if let Some((connection, sampler)) = samplers.get_mut(&stream.number) {
                 let (number, side) = (stream.number, segment.direction);
                 let time = self.faults.corrected_ns(number, side, packet.number, packet.time_ns);
@@ -330,7 +304,7 @@ impl Analysis {
     }
 
     /// What the capture does not show of a stream.
-    pub(super) fn hidden(&self, number: u32, connection: &Connection) -> Vec<Caveat> {
+    pub(crate) fn hidden(&self, number: u32, connection: &Connection) -> Vec<Caveat> {
         let mut all = self.caveats(number);
         all.extend(tcp_analysis::caveats(connection, connection.data_direction()));
         all
@@ -368,7 +342,7 @@ fn retransmission_kinds(connection: &Connection) -> String {
 }
 
 /// Address and port of the side that sends in `direction`.
-pub(super) fn end(key: &FlowKey, direction: Direction) -> SocketAddr {
+pub(crate) fn end(key: &FlowKey, direction: Direction) -> SocketAddr {
     match direction {
         Direction::AToB => SocketAddr::new(key.a_address(), key.a_port),
         Direction::BToA => SocketAddr::new(key.b_address(), key.b_port),
@@ -376,7 +350,7 @@ pub(super) fn end(key: &FlowKey, direction: Direction) -> SocketAddr {
 }
 
 /// Where a capture was made, in words.
-pub(super) fn place(vantage: &Vantage) -> String {
+pub(crate) fn place(vantage: &Vantage) -> String {
     let share = |share: Option<f64>| share.map_or("-".to_owned(), |it| units::percent_with(it, 2));
     match vantage.point {
         CapturePoint::Sender => "at the sender".to_owned(),

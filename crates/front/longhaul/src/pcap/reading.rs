@@ -1,15 +1,15 @@
 //! Reads a capture to its end, with progress, and everything that is counted.
 
-use crate::console::Console;
+use super::{OnRead, ReadEvent, ReadProgress};
+use crate::{Fault, Problem, StopFlag};
 use capture::batch::Batch;
 use capture::conversations::{Conversations, StreamNumber};
 use capture::dissect::{Layers, NotUnderstood, NotUnderstoodCounts, TcpSegment};
-use capture::file::{Broken, FileSummary, MAX_INTERFACES, Packet, Problem, Reader};
+use capture::file::{self, Broken, FileSummary, MAX_INTERFACES, Packet, Reader};
 use capture::hierarchy::Hierarchy;
 use capture::overview::Overview;
 use capture::{LeftOut, MemoryBudget, Seed, TABLE_BYTES};
-use host::{clock, file, wait};
-use perf::StopFlag;
+use host::{clock, file::open_regular, wait};
 use std::cell::Cell;
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
@@ -20,60 +20,65 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tcp_analysis::Streams;
-use units::{BitRate, ByteCount};
 
 /// The parts of [`TABLE_BYTES`]: tables that grow while a file is read; those of what is shown of
 /// it, or of a second reading. The rest is for iperf3's control connections.
-pub(super) const READING_BYTES: usize = TABLE_BYTES / 16 * 9;
-pub(super) const VIEW_BYTES: usize = TABLE_BYTES / 16 * 6;
+pub(crate) const READING_BYTES: usize = TABLE_BYTES / 16 * 9;
+pub(crate) const VIEW_BYTES: usize = TABLE_BYTES / 16 * 6;
 
 /// The memory for the tables of a reading.
-pub(super) struct Tables {
-    pub(super) budget: MemoryBudget,
+pub(crate) struct Tables {
+    pub(crate) budget: MemoryBudget,
     is_tcp_alone: bool,
 }
 
 impl Tables {
     /// Of the first reading of a file.
-    pub(super) fn of_reading() -> Self {
+    pub(crate) fn of_reading() -> Self {
         Tables { budget: MemoryBudget::new(READING_BYTES), is_tcp_alone: false }
     }
 
     /// Of a second one, while the tables of the first are there: only TCP streams get numbers.
-    pub(super) fn of_second_reading() -> Self {
+    pub(crate) fn of_second_reading() -> Self {
         Tables { budget: MemoryBudget::new(VIEW_BYTES / 3), is_tcp_alone: true }
     }
 
     /// Of a part of the whole.
-    pub(super) fn of_bytes(bytes: usize) -> Self {
+    pub(crate) fn of_bytes(bytes: usize) -> Self {
         Tables { budget: MemoryBudget::new(bytes), is_tcp_alone: false }
     }
 }
 
 /// A file that was read, as far as it could be.
-pub(super) struct Capture {
-    pub(super) name: String,
-    pub(super) file: FileSummary,
-    pub(super) overview: Overview,
-    pub(super) hierarchy: Hierarchy,
-    pub(super) conversations: Conversations,
+pub struct Capture {
+    /// The file's name as it was given, or `standard input`; not to be trusted.
+    pub name: String,
+    /// What the file says of itself.
+    pub file: FileSummary,
+    /// Totals of all packets.
+    pub overview: Overview,
+    /// Frames and bytes of each protocol.
+    pub hierarchy: Hierarchy,
+    /// The conversations of each layer.
+    pub conversations: Conversations,
     /// Packets in headers that are not dissected.
-    pub(super) not_understood: NotUnderstoodCounts,
+    pub(crate) not_understood: NotUnderstoodCounts,
     /// Packets whose TCP options were captured in part; no stream has them, as in Wireshark.
-    pub(super) cut_headers: u64,
+    pub(crate) cut_headers: u64,
     /// Where it broke off.
-    pub(super) broken: Option<Broken>,
-    /// Whether a signal ended the reading.
-    pub(super) is_interrupted: bool,
+    pub broken: Option<Broken>,
+    /// True if the stop flag ended the reading.
+    pub is_interrupted: bool,
     /// What an analysis of its streams left out.
-    pub(super) not_analysed: Option<String>,
+    pub(crate) not_analysed: Option<String>,
     /// The subflows of each MPTCP connection, as an analysis found them.
-    pub(super) mptcp: Vec<Vec<u32>>,
+    pub(crate) mptcp: Vec<Vec<u32>>,
 }
 
 impl Capture {
     /// What else to know, as sentences.
-    pub(super) fn notes(&self) -> Vec<String> {
+    #[must_use]
+    pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if let Some(broken) = &self.broken {
             notes.push(format!("Broken: {broken}; what comes before it is shown."));
@@ -104,10 +109,10 @@ impl Capture {
         notes
     }
 
-    /// The text with the file's name above it, and notes below.
-    pub(super) fn headed(&self, text: &str) -> String {
-        let notes: String = self.notes().iter().map(|note| format!("{note}\n")).collect();
-        format!("{}\n{text}{notes}", report::untrusted::clean(&self.name))
+    /// True if packets are missing: the file broke off, or the reading was stopped.
+    #[must_use]
+    pub fn is_incomplete(&self) -> bool {
+        self.broken.is_some() || self.is_interrupted
     }
 }
 
@@ -163,7 +168,8 @@ fn thousands(number: u64) -> String {
 }
 
 /// A sentence about what is not listed because the memory for tables was used up.
-pub(super) fn not_listed(what: &str, left_out: LeftOut) -> Option<String> {
+#[must_use]
+pub fn not_listed(what: &str, left_out: LeftOut) -> Option<String> {
     let LeftOut { flows, counts } = left_out;
     (counts.frames > 0).then(|| {
         format!(
@@ -177,7 +183,7 @@ pub(super) fn not_listed(what: &str, left_out: LeftOut) -> Option<String> {
 }
 
 /// A sentence about streams that were not analysed, or not to their end, for the same reason.
-pub(super) fn not_analysed(streams: &Streams, conversations: &Conversations) -> Option<String> {
+pub(crate) fn not_analysed(streams: &Streams, conversations: &Conversations) -> Option<String> {
     let none = conversations.tcp().len().saturating_sub(streams.len());
     let cut = streams.cut();
     (none > 0 || cut > 0).then(|| {
@@ -224,41 +230,41 @@ impl Read for Interruptible {
 }
 
 /// A packet as everything that looks at one gets it.
-pub(super) struct Dissected<'a> {
-    pub(super) packet: &'a Packet<'a>,
-    pub(super) layers: &'a Layers,
-    pub(super) segment: Option<&'a TcpSegment<'a>>,
+pub(crate) struct Dissected<'a> {
+    pub(crate) packet: &'a Packet<'a>,
+    pub(crate) layers: &'a Layers,
+    pub(crate) segment: Option<&'a TcpSegment<'a>>,
     /// A segment whose options were captured in part, which is of no stream.
-    pub(super) cut: Option<&'a TcpSegment<'a>>,
+    pub(crate) cut: Option<&'a TcpSegment<'a>>,
     /// The conversation of the segment.
-    pub(super) stream: Option<StreamNumber>,
-    pub(super) conversations: &'a Conversations,
+    pub(crate) stream: Option<StreamNumber>,
+    pub(crate) conversations: &'a Conversations,
     /// What the file says of itself up to here.
-    pub(super) file: &'a FileSummary,
+    pub(crate) file: &'a FileSummary,
     /// Whether the next one may be long in coming.
-    pub(super) is_last_of_batch: bool,
+    pub(crate) is_last_of_batch: bool,
 }
 
 /// Reads `path`, or standard input for `-`.
 ///
 /// # Errors
-/// One line: the file cannot be opened, or is no capture.
-pub(super) fn read(path: &Path, stop: &StopFlag, console: &mut Console) -> Result<Capture, String> {
-    read_packets(path, &Tables::of_reading(), stop, console, |_, _| ControlFlow::Continue(()))
+/// The file cannot be opened, or is no capture.
+pub fn read(path: &Path, on_read: OnRead<'_>, stop: &StopFlag) -> Result<Capture, Problem> {
+    read_packets(path, &Tables::of_reading(), stop, on_read, |_, _| ControlFlow::Continue(()))
 }
 
 /// The same, and shows each TCP segment with the number of its stream to `see`.
 ///
 /// # Errors
 /// As above.
-pub(super) fn read_segments(
+pub(crate) fn read_segments(
     path: &Path,
     tables: &Tables,
     stop: &StopFlag,
-    console: &mut Console,
+    on_read: OnRead<'_>,
     mut see: impl FnMut(&Packet<'_>, StreamNumber, &TcpSegment<'_>),
-) -> Result<Capture, String> {
-    read_packets(path, tables, stop, console, |found, _| {
+) -> Result<Capture, Problem> {
+    read_packets(path, tables, stop, on_read, |found, _| {
         if let (Some(stream), Some(segment)) = (found.stream, found.segment) {
             see(found.packet, stream, segment);
         }
@@ -270,39 +276,43 @@ pub(super) fn read_segments(
 ///
 /// # Errors
 /// As above.
-pub(super) fn read_packets(
+pub(crate) fn read_packets(
     path: &Path,
     tables: &Tables,
     stop: &StopFlag,
-    console: &mut Console,
-    see: impl FnMut(&Dissected<'_>, &mut Console) -> ControlFlow<()>,
-) -> Result<Capture, String> {
+    on_read: OnRead<'_>,
+    see: impl FnMut(&Dissected<'_>, OnRead<'_>) -> ControlFlow<()>,
+) -> Result<Capture, Problem> {
     if path == Path::new("-") {
         // Without the standard library's buffer, of which poll(2) knows nothing.
         let input = io::stdin().as_fd().try_clone_to_owned();
-        let input = input.map_err(|error| format!("cannot read standard input: {error}"))?;
+        let input =
+            input.map_err(|error| problem(format!("cannot read standard input: {error}")))?;
         let source = Interruptible { input: File::from(input), stop: stop.clone() };
-        return whole(("standard input", source, None), tables, stop, console, see);
+        return whole(("standard input", source, None), tables, stop, on_read, see);
     }
     let name = path.display().to_string();
-    let file = file::open_regular(path).map_err(|error| format!("cannot read {name}: {error}"))?;
+    let file =
+        open_regular(path).map_err(|error| problem(format!("cannot read {name}: {error}")))?;
     let size = file.metadata().ok().map(|metadata| metadata.len());
-    whole((&name, file, size), tables, stop, console, see)
+    whole((&name, file, size), tables, stop, on_read, see)
 }
 
 fn whole(
     (name, source, size): (&str, impl Read, Option<u64>),
     tables: &Tables,
     stop: &StopFlag,
-    console: &mut Console,
-    mut see: impl FnMut(&Dissected<'_>, &mut Console) -> ControlFlow<()>,
-) -> Result<Capture, String> {
+    on_read: OnRead<'_>,
+    mut see: impl FnMut(&Dissected<'_>, OnRead<'_>) -> ControlFlow<()>,
+) -> Result<Capture, Problem> {
     let bytes = Rc::new(Cell::new(0));
     let source = Counted { source, bytes: Rc::clone(&bytes) };
     let mut progress = Progress { start: clock::now(), shown: None, bytes, size };
     let mut reader = Reader::new(source).map_err(|broken| match stop.is_raised() {
-        true => format!("{name}: interrupted before the first packet"),
-        false => cannot_read(name, &broken),
+        true => {
+            Problem::new(Fault::Interrupted, format!("{name}: interrupted before the first packet"))
+        }
+        false => problem(cannot_read(name, &broken)),
     })?;
     let seed = seed();
     let (mut batch, mut overview) = (Batch::new(seed), Overview::default());
@@ -348,7 +358,7 @@ fn whole(
                 file,
                 is_last_of_batch,
             };
-            if see(&found, console).is_break() {
+            if see(&found, on_read).is_break() {
                 break 'file None;
             }
         }
@@ -358,10 +368,9 @@ fn whole(
             if stop.is_raised() {
                 break None;
             }
-            progress.show(name, console);
+            progress.show(name, on_read);
         }
     };
-    console.clear();
     let file = reader.summary().clone();
     let (name, is_interrupted) = (name.to_owned(), stop.is_raised());
     let (not_analysed, mptcp) = (None, Vec::new());
@@ -380,10 +389,15 @@ fn whole(
     })
 }
 
+/// A file that cannot be read.
+fn problem(message: String) -> Problem {
+    Problem::new(Fault::Input, message)
+}
+
 fn cannot_read(name: &str, broken: &Broken) -> String {
     let remedy = match broken.problem {
-        Problem::UnknownFormat => "; save it as pcap or pcapng",
-        Problem::TooManyInterfaces => {
+        file::Problem::UnknownFormat => "; save it as pcap or pcapng",
+        file::Problem::TooManyInterfaces => {
             return format!("{name}: more than {MAX_INTERFACES} interfaces");
         }
         _ => "",
@@ -405,7 +419,7 @@ struct Progress {
 }
 
 impl Progress {
-    fn show(&mut self, name: &str, console: &mut Console) {
+    fn show(&mut self, name: &str, on_read: OnRead<'_>) {
         const QUIET: Duration = Duration::from_secs(2);
         const INTERVAL: Duration = Duration::from_millis(200);
         let now = clock::now();
@@ -414,26 +428,21 @@ impl Progress {
             return;
         }
         self.shown = Some(now);
-        let read = ByteCount::from_bytes(self.bytes.get());
-        let of = self.size.filter(|size| *size > 0).map_or(String::new(), |size| {
-            let share = read.as_f64() / size as f64;
-            format!(
-                " of {} ({})",
-                ByteCount::from_bytes(size).decimal(),
-                units::percent_with(share.min(1.0), 2)
-            )
-        });
-        let rate = BitRate::of(read, elapsed);
-        console.live(&format!("reading {name}: {}{of}, {rate}", read.decimal()));
+        // Only the stop flag ends a reading between packets.
+        let _ = on_read(ReadEvent::Progress(&ReadProgress {
+            file: name.to_owned(),
+            bytes: self.bytes.get(),
+            size_bytes: self.size,
+            seconds: elapsed.as_secs_f64(),
+        }));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::console::Colour;
-    use crate::verbs::pcap::rows::ConversationRows;
-    use crate::verbs::pcap::{ConversationLayer, document};
+    use crate::pcap::document::conversations::ConversationsFile;
+    use crate::pcap::{ConversationLayer, ConversationRows};
     use tcp_analysis::Rules;
 
     /// A pcap file of so many SYNs, each of a flow of its own.
@@ -455,9 +464,10 @@ mod tests {
     fn what_the_tables_have_no_room_for_is_said() {
         let tables = Tables::of_bytes(4 << 20);
         let mut streams = Streams::within(Rules::default(), &tables.budget);
-        let (mut console, stop) = (Console::new(Colour::Never), StopFlag::new());
+        let stop = StopFlag::new();
+        let on_read = &mut |_: ReadEvent<'_>| ControlFlow::Continue(());
         let source = ("syns", &syns(20_000)[..], None);
-        let mut capture = whole(source, &tables, &stop, &mut console, |found, _| {
+        let mut capture = whole(source, &tables, &stop, on_read, |found, _| {
             if let (Some(stream), Some(segment)) = (found.stream, found.segment) {
                 streams.add(stream, found.packet.number, found.packet.time_ns, segment);
             }
@@ -476,7 +486,8 @@ mod tests {
             notes.contains(&format!("{} TCP streams are not analysed", listed - streams.len()));
         assert_eq!(is_said, streams.len() < listed, "{notes}");
         let rows = ConversationRows::of(&capture.conversations, ConversationLayer::Tcp);
-        let json = document::listed(&capture, "TCP", "conversations", rows.left_out());
+        let file = ConversationsFile::new(&capture, ConversationLayer::Tcp, rows.left_out(), ());
+        let json = serde_json::to_value(file).unwrap();
         assert_eq!(json["not_listed"]["packets"], left_out);
         assert_eq!(json["not_listed"]["bytes"], left_out * 40);
         let flows = json["not_listed"]["conversations"].as_u64().unwrap();

@@ -1,39 +1,33 @@
 //! The interfaces that can be captured on, and their traffic.
 
-use crate::console::{self, Console};
-use crate::failure::{DONE, Failure, Outcome};
+use crate::{Fault, Problem};
 use host::clock;
 use host::interfaces::{self, Interface};
 use record::{INTERFACES_SCHEMA, InterfaceTraffic, InterfacesReport};
-use report::terminal;
 use std::time::Duration;
 use units::BitRate;
 
 /// Over which rates are measured.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-pub(super) fn run(json: bool, console: &mut Console) -> Outcome {
-    let failed = |error| Failure::work(format!("cannot list the interfaces: {error}"));
+/// The interfaces with their addresses, and their traffic over a second.
+///
+/// # Errors
+/// The system does not list them.
+pub fn interfaces() -> Result<InterfacesReport, Problem> {
+    let failed =
+        |error| Problem::new(Fault::Internal, format!("cannot list the interfaces: {error}"));
     let before = interfaces::list().map_err(failed)?;
     let began = clock::now();
-    console.live("measuring traffic for 1 s");
     std::thread::sleep(INTERVAL);
     let after = interfaces::list().map_err(failed)?;
     let seconds = began.elapsed().as_secs_f64();
-    let report = InterfacesReport {
+    Ok(InterfacesReport {
         schema: INTERFACES_SCHEMA.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         seconds,
         interfaces: after.iter().map(|it| traffic(it, &before, seconds)).collect(),
-    };
-    let text = if json {
-        console::json(&report)?
-    } else {
-        terminal::interfaces(&report, &console.out)
-            + "\nlonghaul capture IFACE -w FILE captures one of them, or any for all\n"
-    };
-    console.print(&text);
-    Ok(DONE)
+    })
 }
 
 /// An interface's traffic since `before`; one that is new has none.

@@ -12,7 +12,7 @@ const MAX_BINS: usize = 1 << 16;
 const FINEST_NS: u64 = 1_000_000;
 const MAX_DRAWN: usize = 200;
 
-pub(super) struct Bins {
+pub(crate) struct Bins {
     width_ns: u64,
     /// The interval that was asked for.
     asked: Option<Duration>,
@@ -23,7 +23,7 @@ pub(super) struct Bins {
 }
 
 impl Bins {
-    pub(super) fn new(curves: usize, interval: Option<Duration>) -> Self {
+    pub(crate) fn new(curves: usize, interval: Option<Duration>) -> Self {
         let asked = interval.and_then(|it| u64::try_from(it.as_nanos()).ok());
         Bins {
             width_ns: asked.unwrap_or(FINEST_NS).max(1),
@@ -35,7 +35,7 @@ impl Bins {
     }
 
     /// The interval of a packet. One that is earlier than the first packet is in the first.
-    pub(super) fn at(&mut self, time_ns: u64) -> usize {
+    pub(crate) fn at(&mut self, time_ns: u64) -> usize {
         let since = time_ns.saturating_sub(*self.start_ns.get_or_insert(time_ns));
         while since / self.width_ns >= MAX_BINS as u64 {
             self.join(10);
@@ -46,7 +46,7 @@ impl Bins {
         bin
     }
 
-    pub(super) fn count(&mut self, curve: usize, bin: usize, bytes: u32) {
+    pub(crate) fn count(&mut self, curve: usize, bin: usize, bytes: u32) {
         let Some(bins) = self.curves.get_mut(curve) else { return };
         if bins.len() <= bin {
             bins.resize(bin + 1, IoBin::default());
@@ -75,7 +75,7 @@ impl Bins {
 
     /// Chooses a round interval where none was asked for, and makes curves equally long; what to
     /// say of an interval that was too short.
-    pub(super) fn finish(&mut self) -> Option<String> {
+    pub(crate) fn finish(&mut self) -> Option<String> {
         if self.asked.is_none() {
             let mut rounds = (0..6).flat_map(|power| [1, 2, 5].map(|it| it * 10_usize.pow(power)));
             let factor = rounds.find(|it| self.length.div_ceil(*it) <= MAX_DRAWN);
@@ -91,15 +91,15 @@ impl Bins {
         ))
     }
 
-    pub(super) fn curves(&self) -> impl Iterator<Item = &[IoBin]> {
+    pub(crate) fn curves(&self) -> impl Iterator<Item = &[IoBin]> {
         self.curves.iter().map(Vec::as_slice)
     }
 
-    pub(super) fn interval_s(&self) -> f64 {
+    pub(crate) fn interval_s(&self) -> f64 {
         self.width_ns as f64 / 1e9
     }
 
-    pub(super) fn start_ns(&self) -> u64 {
+    pub(crate) fn start_ns(&self) -> u64 {
         self.start_ns.unwrap_or(0)
     }
 }

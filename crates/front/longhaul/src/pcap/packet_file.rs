@@ -1,6 +1,6 @@
 //! Packets of a capture, written to another one.
 
-use crate::failure::Failure;
+use crate::{Fault, Problem};
 use capture::file::{FileSummary, Format, Interface, Packet};
 use capture::write::{self, CapturedInterface, WriteFormat};
 use std::io::Write;
@@ -11,7 +11,7 @@ use store::{PendingFile, WriteError};
 const CHUNK: usize = 256 * 1024;
 
 /// A capture file that appears when it is complete; so it may replace the one that is read.
-pub(super) struct PacketFile {
+pub(crate) struct PacketFile {
     file: PendingFile,
     path: Box<Path>,
     bytes: Vec<u8>,
@@ -26,14 +26,18 @@ fn described(interface: &Interface) -> CapturedInterface<'_> {
     CapturedInterface { name, link: *link, snaplen: *snaplen, filter: "" }
 }
 
+fn cannot_write(error: impl std::fmt::Display) -> Problem {
+    Problem::new(Fault::Host, error)
+}
+
 impl PacketFile {
-    pub(super) fn create(path: &Path) -> Result<Self, Failure> {
-        let file = PendingFile::create(path).map_err(Failure::work)?;
+    pub(crate) fn create(path: &Path) -> Result<Self, Problem> {
+        let file = PendingFile::create(path).map_err(cannot_write)?;
         Ok(PacketFile { file, path: path.into(), bytes: Vec::new(), format: None, described: 0 })
     }
 
     /// Adds a packet of a file.
-    pub(super) fn add(&mut self, packet: &Packet<'_>, from: &FileSummary) -> Result<(), Failure> {
+    pub(crate) fn add(&mut self, packet: &Packet<'_>, from: &FileSummary) -> Result<(), Problem> {
         let format = self.begin(from);
         // Interfaces may be described anywhere in the file, each before its first packet.
         let needed = packet.interface as usize + 1;
@@ -62,17 +66,17 @@ impl PacketFile {
         format
     }
 
-    fn flush(&mut self) -> Result<(), Failure> {
+    fn flush(&mut self) -> Result<(), Problem> {
         let written = self.file.write_all(&self.bytes);
         self.bytes.clear();
         let path = self.path.to_path_buf();
-        written.map_err(|source| Failure::work(WriteError { path, source }))
+        written.map_err(|source| cannot_write(WriteError { path, source }))
     }
 
     /// Completes the file, and puts it in its place.
-    pub(super) fn finish(mut self, from: &FileSummary) -> Result<(), Failure> {
+    pub(crate) fn finish(mut self, from: &FileSummary) -> Result<(), Problem> {
         self.begin(from);
         self.flush()?;
-        self.file.commit().map_err(Failure::work)
+        self.file.commit().map_err(cannot_write)
     }
 }
