@@ -26,6 +26,36 @@ macro_rules! fields {
 }
 
 fields! {
+    /// A plan of settings.
+    Plan = "plan",
+    /// Settings of a link.
+    Settings = "settings",
+    /// Directions of the data.
+    Directions = "directions",
+    /// How often a test is repeated.
+    Repeat = "repeat",
+    /// Parallel connections.
+    Streams = "streams",
+    /// Consent to run programs.
+    AllowCommands = "allow_commands",
+    /// Consent to set sysctls of other hosts.
+    AllowSysctls = "allow_sysctls",
+    /// How often something is tried.
+    Attempts = "attempts",
+    /// Captures of packets.
+    Capture = "capture",
+    /// The directory of results.
+    Folder = "folder",
+    /// Environment variables of programs.
+    Environment = "environment",
+    /// An emulated path.
+    Link = "link",
+    /// Programs with their arguments.
+    Programs = "programs",
+    /// Seconds of a measurement.
+    Seconds = "seconds",
+    /// Settings of a host's kernel.
+    Sysctls = "sysctls",
     /// The far host.
     Host = "host",
     /// Its port.
