@@ -1,5 +1,6 @@
 //! Sweeps an emulated path over round-trip times, and prints what one TCP connection reaches:
 //! `sweep_a_lab 100mbit 10ms 50ms 100ms`. Needs root, or user namespaces.
+#![expect(clippy::disallowed_methods, reason = "the program's own clock")]
 
 use longhaul::lab::{LabEvent, LabRequest};
 use longhaul::{Document, Event, Problem, Request, StopFlag};
@@ -51,8 +52,7 @@ fn send() -> io::Result<()> {
 }
 
 fn receive() -> io::Result<()> {
-    let (mut stream, _) = TcpListener::bind(("::", PORT))?.accept()?;
-    let start = SystemTime::now();
+    let ((mut stream, _), start) = (TcpListener::bind(("::", PORT))?.accept()?, SystemTime::now());
     let bytes = io::copy(&mut stream, &mut io::sink())?;
     let seconds = start.elapsed().unwrap_or_default().as_secs_f64();
     println!("{:.1}", bytes as f64 * 8.0 / seconds / 1e6);

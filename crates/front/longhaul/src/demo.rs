@@ -97,17 +97,17 @@ impl DemoRequest {
 }
 
 impl DemoEvent {
-    fn of(event: Event<'_>) -> Self {
+    fn of(event: &Event<'_>) -> Self {
         match event {
             Event::LabReady(_) => DemoEvent::LabReady,
-            Event::Begins(run) => DemoEvent::Begins(run),
+            Event::Begins(run) => DemoEvent::Begins(*run),
             Event::Interval(run, interval) => DemoEvent::Interval {
-                run,
+                run: *run,
                 to_s: interval.to_s,
                 rate: interval.arrival_rate.unwrap_or(interval.rate),
             },
             Event::Explained(run, _, finding) => {
-                DemoEvent::Explained(run, Box::new(finding.clone()))
+                DemoEvent::Explained(*run, Box::new((*finding).clone()))
             }
             Event::Planned(plan) => DemoEvent::Planned(plan.to_vec()),
         }
@@ -134,7 +134,7 @@ pub fn run(
         before_s: request.before_s,
         after_s: request.after_s,
     };
-    let outcome = verify::run(&experiment, &mut |event| on_event(DemoEvent::of(event)), stop);
+    let outcome = verify::run(&experiment, &mut |event| on_event(DemoEvent::of(&event)), stop);
     outcome.map_err(|error| {
         let fault = match &error {
             VerifyError::Interrupted => Fault::Interrupted,

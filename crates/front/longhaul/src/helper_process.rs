@@ -120,7 +120,7 @@ fn internal(error: impl std::fmt::Display) -> Problem {
     Problem::new(Fault::Internal, error)
 }
 
-fn cannot_start(error: io::Error) -> Problem {
+fn cannot_start(error: impl std::fmt::Display) -> Problem {
     Problem::new(Fault::Host, format!("cannot start the helper process: {error}"))
 }
 
@@ -192,7 +192,8 @@ fn carry_out(request: &Request, ending: &Ending, writer: Writer<'_>) -> Result<D
     Ok(match request {
         Request::Demo(request) => {
             let mut observe = |event| writer.event(&event);
-            Document::Demo(demo::run(request, &mut observe, &ending.stop)?.report)
+            let outcome = demo::run(request, &mut observe, &ending.stop)?;
+            Document::Demo(Box::new(outcome.report))
         }
         Request::Lab(request) => {
             Document::Lab(lab::run(request, &mut |event| writer.event(&event), &ending.end_signal)?)

@@ -88,7 +88,7 @@ pub enum Event {
 #[serde(untagged)]
 pub enum Document {
     /// Of [`demo::run`].
-    Demo(record::LoopReport),
+    Demo(Box<record::LoopReport>),
     /// Of [`lab::run`].
     Lab(lab::LabDocument),
     /// Of [`lab::check::run`].

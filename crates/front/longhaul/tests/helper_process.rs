@@ -168,7 +168,7 @@ fn a_raised_flag_ends_the_programs() {
     let (seconds, stop) = (unique_seconds(), StopFlag::new());
     let mut on_event = |event| {
         if matches!(event, LabEvent::Started { .. }) {
-            assert_eq!(processes(&seconds).is_empty(), false, "the program runs");
+            assert!(!processes(&seconds).is_empty(), "the program runs");
             stop.raise();
         }
     };

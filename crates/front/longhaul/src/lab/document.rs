@@ -121,7 +121,7 @@ impl SetDocument {
 }
 
 impl LabDocument {
-    pub(super) fn new(plan: &Plan, jobs: &[Job], ended: SessionEnd, report: LabReport) -> Self {
+    pub(super) fn new(plan: &Plan, jobs: &[Job], ended: SessionEnd, report: &LabReport) -> Self {
         // A program that was not started has no end.
         let programs = jobs.iter().zip(ended.ends).map(|(job, end)| LabProgramReport {
             on: job.host.clone(),

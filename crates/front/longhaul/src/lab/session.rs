@@ -47,7 +47,7 @@ pub fn run(
     let ended = session.run(&stage.lab, &stage.reaper, end_signal, &mut observe);
     let ended = ended.map_err(start_problem)?;
     let report = stage.finish(request, on_event)?;
-    Ok(LabDocument::new(&plan, &jobs, ended, report))
+    Ok(LabDocument::new(&plan, &jobs, ended, &report))
 }
 
 /// A missing or non-executable program (exit codes 126 and 127 of the shell) is the request's fault.

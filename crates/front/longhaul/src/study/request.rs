@@ -255,14 +255,28 @@ mod tests {
     }
 
     #[test]
-    fn what_a_plan_brings_needs_consent() {
-        let hosts = "[hosts]\nclients = [\"a\"]\nservers = [\"b\"]\n";
-        let sysctl = PLAN.replace("streams = [1, 2]", "\"sysctl.net.ipv4.tcp_sack\" = [0, 1]");
-        let real = StudyRequest::new(text(&format!("{sysctl}{hosts}")), "results");
-        // The path of a plan with hosts is theirs.
-        if let Ok(study) = real.plan.study(false) {
-            assert!(study.real_hosts().is_some());
-            assert_eq!(field(&real), Some(Field::AllowSysctls));
-        }
+    fn sysctls_of_real_hosts_need_consent() {
+        let hosts = "[hosts]\nclients = [\"127.0.0.1\"]\nservers = [\"far=127.0.0.1\"]\n[path]";
+        let sysctl = PLAN.replace("streams = [1, 2]", "\"net.ipv4.tcp_sack\" = [0, 1]");
+        let real = StudyRequest::new(text(&sysctl.replace("[path]", hosts)), "results");
+        assert_eq!(field(&real), Some(Field::AllowSysctls));
+        let allowed = StudyRequest { allow_sysctls: true, ..real.clone() };
+        assert_eq!(allowed.check(), Ok(()));
+        assert!(!allowed.needs_sandbox());
+        let capture = Some(ByteCount::from_bytes(1000));
+        assert_eq!(field(&StudyRequest { capture, ..real }), Some(Field::Capture));
+    }
+
+    #[test]
+    fn programs_of_a_plan_need_consent() {
+        let program = "[programs.fetch]\nclient = [\"true\"]\noutput = \"curl\"\n[repeats]";
+        let plan = PLAN.replace("[traffic]", "[traffic]\nprogram = \"fetch\"");
+        let plan = text(&plan.replace("[repeats]", program));
+        let request = StudyRequest::new(plan, "results");
+        assert_eq!(field(&request), Some(Field::AllowCommands));
+        let allowed = StudyRequest { allow_commands: true, ..request.clone() };
+        assert_eq!(allowed.check(), Ok(()));
+        let covered = StudyRequest { folder: "/dev/shm/results".into(), ..allowed };
+        assert_eq!(field(&covered), Some(Field::Folder));
     }
 }
