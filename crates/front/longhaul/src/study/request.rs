@@ -270,7 +270,8 @@ mod tests {
     #[test]
     fn programs_of_a_plan_need_consent() {
         let program = "[programs.fetch]\nclient = [\"true\"]\noutput = \"curl\"\n[repeats]";
-        let plan = PLAN.replace("[traffic]", "[traffic]\nprogram = \"fetch\"");
+        let plan = PLAN.replace("streams = [1, 2]", "congestion = [\"cubic\", \"reno\"]");
+        let plan = plan.replace("[traffic]", "[traffic]\nprogram = \"fetch\"");
         let plan = text(&plan.replace("[repeats]", program));
         let request = StudyRequest::new(plan, "results");
         assert_eq!(field(&request), Some(Field::AllowCommands));
