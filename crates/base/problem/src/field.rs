@@ -32,6 +32,36 @@ fields! {
     Connection = "connection",
     /// Files to read.
     Files = "files",
+    /// A plan of settings.
+    Plan = "plan",
+    /// Settings of a link.
+    Settings = "settings",
+    /// Directions of the data.
+    Directions = "directions",
+    /// How often a test is repeated.
+    Repeat = "repeat",
+    /// Parallel connections.
+    Streams = "streams",
+    /// Consent to run programs.
+    AllowCommands = "allow_commands",
+    /// Consent to set sysctls of other hosts.
+    AllowSysctls = "allow_sysctls",
+    /// How often something is tried.
+    Attempts = "attempts",
+    /// Captures of packets.
+    Capture = "capture",
+    /// The directory of results.
+    Folder = "folder",
+    /// Environment variables of programs.
+    Environment = "environment",
+    /// An emulated path.
+    Link = "link",
+    /// Programs with their arguments.
+    Programs = "programs",
+    /// Seconds of a measurement.
+    Seconds = "seconds",
+    /// Settings of a host's kernel.
+    Sysctls = "sysctls",
     /// The far host.
     Host = "host",
     /// Its port.
@@ -62,16 +92,12 @@ fields! {
     Timeout = "timeout",
     /// A range of ports.
     Ports = "ports",
-    /// The duration of a test, in seconds.
-    Seconds = "seconds",
     /// The warm-up that a result omits, in seconds.
     OmitSeconds = "omit_seconds",
     /// Bytes that end a test.
     Bytes = "bytes",
     /// Blocks that end a test.
     Blocks = "blocks",
-    /// Parallel streams.
-    Streams = "streams",
     /// The size of the socket buffers.
     Window = "window",
     /// Bytes of a write or datagram.
@@ -104,8 +130,6 @@ fields! {
     Latency = "latency",
     /// Whether a second test decides between two causes.
     Decide = "decide",
-    /// How many tests are run.
-    Repeat = "repeat",
     /// The maximum loss of a rate search.
     LossTarget = "loss_target",
     /// The duration of a try of a rate search.

@@ -26,6 +26,7 @@ pub use perf::{Interval, StopFlag};
 use lab::{Lab, LabHost, Options};
 use model::BufferTarget;
 use record::{Finding, LOOP_SCHEMA, LoopReport, Measurement, PlanItem};
+use serde::{Deserialize, Serialize};
 use topology::Plan;
 use tune::Buffers;
 use units::ByteCount;
@@ -44,7 +45,8 @@ pub struct Experiment {
 }
 
 /// One of the two transfers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Run {
     /// With the hosts as they were.
     Before,

@@ -18,15 +18,22 @@
 //! The functions of the modules, which [`run`] calls, have the types of one use case alone.
 
 pub mod baseline;
-pub mod cross_traffic;
 pub mod capture;
+pub mod cross_traffic;
+pub mod demo;
 pub mod explain;
+mod helper_process;
+pub mod input;
+pub mod lab;
 pub mod pcap;
 pub mod ping;
 mod rtt_under_load;
+pub mod study;
 pub mod test;
 pub mod trace;
+pub mod tune;
 
+pub use helper_process::init;
 pub use host::stop::StopFlag;
 pub use problem::{Fault, Field, Problem, Remedy};
 
@@ -48,8 +55,29 @@ pub enum Request {
     Ping(ping::PingRequest),
     /// Throughput to a server, and what limits it.
     Test(Box<test::TestRequest>),
+    /// One transfer, tuned, in a lab. Runs in a helper process: see [`init`].
+    Demo(demo::DemoRequest),
+    /// Programs in a lab. Runs in a helper process: see [`init`].
+    Lab(lab::LabRequest),
+    /// The accuracy of an emulated path. Runs in a helper process: see [`init`].
+    LabCheck(lab::check::LabCheckRequest),
+    /// A link of a running lab, changed.
+    LabSet(lab::running::SetRequest),
+    /// Measurements of each combination of settings. In labs, runs in a helper process: see
+    /// [`init`].
+    Study(study::StudyRequest),
+    /// The report of a study that ran, or is running.
+    StudyReport(study::StudyReportRequest),
+    /// Two studies compared.
+    StudyCompare(study::StudyCompareRequest),
+    /// The runs of a study as a table, or its plots.
+    StudyExport(study::StudyExportRequest),
+    /// The built-in studies.
+    StudyList,
     /// The route to a host, with loss and RTT of each hop.
     Trace(trace::TraceRequest),
+    /// This host's settings for a long path.
+    Tune(tune::TuneRequest),
 }
 
 /// What happens meanwhile.
@@ -68,8 +96,18 @@ pub enum Event {
     Ping(ping::PingEvent),
     /// Of [`test::run`].
     Test(test::TestEvent),
+    /// Of [`demo::run`].
+    Demo(demo::DemoEvent),
+    /// Of [`lab::run`].
+    Lab(lab::LabEvent),
+    /// Of [`lab::check::run`].
+    LabCheck(lab::check::LabCheckEvent),
+    /// Of [`study::run`].
+    Study(study::StudyEvent),
     /// Of [`trace::run`]: the report so far.
     Trace(record::TraceReport),
+    /// Of [`tune::run`].
+    Tune(tune::TuneEvent),
 }
 
 /// What comes out: what `--json` of the program prints.
@@ -88,8 +126,26 @@ pub enum Document {
     Ping(record::PingReport),
     /// Of [`test::run`].
     Test(test::TestDocument),
+    /// Of [`demo::run`].
+    Demo(Box<record::LoopReport>),
+    /// Of [`lab::run`].
+    Lab(lab::LabDocument),
+    /// Of [`lab::check::run`].
+    LabCheck(record::PathReport),
+    /// Of [`lab::running::set`].
+    LabSet(lab::SetDocument),
+    /// Of [`study::run`] and [`study::report`].
+    Study(record::StudyReport),
+    /// Of [`study::compare`].
+    StudyCompare(record::StudyComparison),
+    /// Of [`study::export`].
+    StudyExport(study::Exported),
+    /// Of [`study::list`].
+    StudyList(study::StudyList),
     /// Of [`trace::run`].
     Trace(record::TraceReport),
+    /// Of [`tune::run`].
+    Tune(tune::TuneDocument),
 }
 
 impl Request {
@@ -103,9 +159,19 @@ impl Request {
             Request::Capture(request) => request.check()?,
             Request::Explain(request) => request.check()?,
             Request::Pcap(request) => request.check()?,
+            Request::Demo(request) => request.check()?,
+            Request::Lab(request) => request.check()?,
+            Request::LabCheck(request) => request.check()?,
+            Request::Study(request) => request.check()?,
+            Request::LabSet(request) => request.check()?,
+            Request::StudyReport(_)
+            | Request::StudyCompare(_)
+            | Request::StudyExport(_)
+            | Request::StudyList => {}
             Request::Ping(request) => request.check()?,
             Request::Test(request) => request.check()?,
             Request::Trace(request) => request.check()?,
+            Request::Tune(request) => request.check()?,
         }
         Ok(())
     }
@@ -146,10 +212,38 @@ pub fn run(
         Request::Test(request) => {
             Document::Test(test::run(&request, &mut |event| on_event(Event::Test(event)), stop)?)
         }
+        Request::Demo(_) => {
+            let mut observe = |event| on_event(Event::Demo(event));
+            Document::Demo(helper_process::run(&request, &mut observe, stop)?)
+        }
+        Request::Lab(_) => {
+            let mut observe = |event| on_event(Event::Lab(event));
+            Document::Lab(helper_process::run(&request, &mut observe, stop)?)
+        }
+        Request::LabCheck(_) => {
+            let mut observe = |event| on_event(Event::LabCheck(event));
+            Document::LabCheck(helper_process::run(&request, &mut observe, stop)?)
+        }
+        Request::LabSet(request) => Document::LabSet(lab::running::set(&request)?),
+        Request::Study(ref study) => {
+            let mut observe = |event| on_event(Event::Study(event));
+            Document::Study(match study.needs_sandbox() {
+                true => helper_process::run(&request, &mut observe, stop)?,
+                false => study::run(study, &mut observe, stop)?,
+            })
+        }
+        Request::StudyReport(request) => Document::Study(study::report(&request)?),
+        Request::StudyCompare(request) => Document::StudyCompare(study::compare(&request)?),
+        Request::StudyExport(request) => Document::StudyExport(study::export(&request)?),
+        Request::StudyList => Document::StudyList(study::list()),
         Request::Trace(request) => Document::Trace(trace::run(
             &request,
             &mut |report| on_event(Event::Trace(report.clone())),
             stop,
         )?),
+        Request::Tune(request) => {
+            let mut observe = |event| on_event(Event::Tune(event));
+            Document::Tune(tune::run(&request, &mut observe, stop)?)
+        }
     })
 }

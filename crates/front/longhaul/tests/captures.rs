@@ -74,7 +74,7 @@ fn each_view_has_its_document() {
     let view = PcapView::Expert(ExpertRequest::default());
     let (PcapDocument::Expert(expert), _) = pcap(name, view) else { panic!() };
     assert!(expert.items.iter().any(|item| item.severity == "Note"));
-    for document in [PcapDocument::Streams(list), PcapDocument::Expert(expert)] {
+    for document in [PcapDocument::Handshakes(list), PcapDocument::Expert(expert)] {
         let text = serde_json::to_string(&document).unwrap();
         let sorted = serde_json::from_str::<serde_json::Value>(&text).unwrap().to_string();
         assert!(text == sorted, "members are in alphabetical order");

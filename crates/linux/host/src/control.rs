@@ -8,7 +8,7 @@ use crate::{clock, sandbox, sys, wait};
 use socket2::{Domain, SockAddr, Socket, Type};
 use std::ffi::OsStr;
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::{Duration, Instant};
@@ -46,8 +46,8 @@ pub struct Connection {
 
 /// Credentials of the peer, as seen in our own namespaces.
 #[derive(Debug, Clone, Copy)]
-struct Peer {
-    process: libc::pid_t,
+pub(crate) struct Peer {
+    pub(crate) process: libc::pid_t,
     user: libc::uid_t,
 }
 
@@ -176,7 +176,7 @@ fn address(user: u32, name: &str) -> io::Result<SockAddr> {
 
 impl Connection {
     fn new(stream: UnixStream) -> io::Result<Self> {
-        let peer = Peer::of(&stream)?;
+        let peer = Peer::of_descriptor(stream.as_raw_fd())?;
         // SAFETY: no arguments, cannot fail.
         let own = unsafe { libc::geteuid() };
         if peer.user != own && peer.user != 0 {
@@ -283,13 +283,14 @@ impl Connection {
 }
 
 impl Peer {
-    fn of(stream: &UnixStream) -> io::Result<Self> {
+    /// Of whoever made the other end of a Unix-domain socket; an error for any other descriptor.
+    pub(crate) fn of_descriptor(socket: RawFd) -> io::Result<Self> {
         let mut credentials = libc::ucred { pid: 0, uid: libc::uid_t::MAX, gid: libc::gid_t::MAX };
         let mut length = libc::socklen_t::try_from(size_of_val(&credentials)).unwrap_or_default();
         // SAFETY: the structure and its length live across the call.
         sys::check(unsafe {
             libc::getsockopt(
-                stream.as_raw_fd(),
+                socket,
                 libc::SOL_SOCKET,
                 libc::SO_PEERCRED,
                 (&raw mut credentials).cast(),

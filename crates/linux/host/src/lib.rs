@@ -48,6 +48,7 @@ pub mod program;
 pub mod queue_rules;
 pub mod random;
 pub mod recvmsg;
+pub mod reexec;
 pub mod remedy;
 pub mod resolve;
 pub mod sandbox;

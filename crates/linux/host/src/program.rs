@@ -20,8 +20,8 @@ pub type ExitCode = i32;
 pub struct Reaper {
     shared: Arc<Shared>,
     path: Option<OsString>,
-    /// An environment variable of its programs.
-    variable: Option<(&'static str, OsString)>,
+    /// Environment variables of its programs.
+    variables: Vec<(OsString, OsString)>,
 }
 
 #[derive(Debug, Default)]
@@ -68,15 +68,15 @@ impl Reaper {
     /// searched for in `path`, if given, which also becomes their own `PATH`.
     #[must_use]
     pub fn start(path: Option<OsString>) -> Self {
-        let reaper = Reaper { shared: Arc::default(), path, variable: None };
+        let reaper = Reaper { shared: Arc::default(), path, variables: Vec::new() };
         let shared = Arc::clone(&reaper.shared);
         std::thread::spawn(move || collect(&shared));
         reaper
     }
 
     /// Sets an environment variable of the programs that are started from here on.
-    pub fn set_variable(&mut self, name: &'static str, value: impl Into<OsString>) {
-        self.variable = Some((name, value.into()));
+    pub fn set_variable(&mut self, name: impl Into<OsString>, value: impl Into<OsString>) {
+        self.variables.push((name.into(), value.into()));
     }
 
     /// Starts `arguments` (the program first) in a network namespace.
@@ -93,9 +93,7 @@ impl Reaper {
         if let Some(path) = &self.path {
             command.env("PATH", path);
         }
-        if let Some((name, value)) = &self.variable {
-            command.env(name, value);
-        }
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         match streams {
             Streams::Ours => {}
             Streams::Errors => {

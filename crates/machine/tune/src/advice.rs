@@ -7,6 +7,7 @@ use crate::unchanged::unchanged_by;
 use crate::{Buffers, Settings, allowed_rate};
 use model::{BufferTarget, BufferTooLarge, INITIAL_WINDOW_SHARE, MAX_BUFFER, SEND_SHARE};
 use record::{MemoryCost, PlannedSetting, SkippedSetting, TUNE_PLAN_SCHEMA, TunePlan};
+use serde::{Deserialize, Serialize};
 use std::io;
 use units::{BitRate, ByteCount, Rtt, percent};
 
@@ -14,7 +15,8 @@ use units::{BitRate, ByteCount, Rtt, percent};
 const CONGESTION: &str = "net.ipv4.tcp_congestion_control";
 
 /// The goal of a plan.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Goal {
     /// Sustain a rate at an RTT, over a number of connections.
     Target {

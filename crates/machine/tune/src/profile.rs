@@ -3,6 +3,7 @@
 //! The values are those of ESnet's fasterdata for data transfer hosts on wide
 //! area networks, by rate and RTT.
 
+use serde::{Deserialize, Serialize};
 use units::{BitRate, ByteCount, Rtt};
 
 /// Bytes per socket for control messages and zero-copy notifications; ESnet's
@@ -12,7 +13,8 @@ const OPTMEM_100G: ByteCount = ByteCount::from_bytes(1 << 20);
 const MIB: u64 = 1 << 20;
 
 /// A host profile.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Profile {
     /// One transfer at a time, 1 Gbit/s, up to 200 ms.
     Workstation,

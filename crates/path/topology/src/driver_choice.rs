@@ -1,9 +1,11 @@
 //! Which driver is to carry the packets of a lab.
 
+use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 
 /// The driver that is asked for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum DriverChoice {
     /// NFQUEUE where it is available and can carry out every effect, otherwise TUN.
     #[default]

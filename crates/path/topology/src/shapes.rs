@@ -13,6 +13,7 @@
 
 use crate::plan::{MAX_HOSTS, Problem, Role};
 use crate::{PathError, PathSpec};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 use units::Rtt;
@@ -32,7 +33,8 @@ const DELAYS: &[&str] = &["rtt", "delay"];
 const PATH: &str = "\"rate=100mbit,rtt=40ms\"";
 
 /// Which built-in topology.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum ShapeKind {
     /// Two hosts and a link.
     Pair,
@@ -89,7 +91,8 @@ impl FromStr for ShapeKind {
 
 /// A built-in topology and its measures. What a kind does not have is refused
 /// when a plan is made of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Shape {
     /// Which.
     pub kind: ShapeKind,
@@ -109,6 +112,7 @@ pub struct Shape {
     pub access: Option<String>,
     /// Round trip of each pair of a dumbbell, from host to host, or one for all.
     /// What the bottleneck does not take of it is between the client and `left`.
+    #[serde(default)]
     pub rtts: Vec<Rtt>,
 }
 

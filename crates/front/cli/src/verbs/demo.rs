@@ -1,17 +1,15 @@
 //! `longhaul demo`: measure, explain, tune and verify, inside this machine.
 
 use crate::console::{self, Console};
-use crate::failure::{DONE, FAILED, Failure, NOT_VALID, Outcome};
+use crate::failure::{DONE, Failure, NOT_VALID, Outcome};
 use crate::output_path::OutputPath;
 use crate::test_report::check_writable;
 use crate::{inside, stop};
 use clap::Args;
-use lab::LabError;
+use longhaul::demo::{self, DemoEvent, DemoRequest, DemoRun};
 use report::html::{Page, Run as PageRun};
 use report::terminal::{self, Trace};
-use topology::{PathSpec, Plan};
-use units::{BitRate, ByteCount, Rtt};
-use verify::{Event, Experiment, Run, VerifyError};
+use units::BitRate;
 
 /// Measure, explain, tune and verify one transfer in an emulated lab
 ///
@@ -36,24 +34,6 @@ Examples:
   longhaul demo --html demo.html
   longhaul demo --json | jq '.before.sentence, .gain'";
 
-/// The path of the project's first example.
-const RATE: BitRate = BitRate::from_bps(100_000_000);
-const RTT: Rtt = Rtt::from_micros(173_000);
-
-/// A receive window of 64 KiB over that path, with a queue of one BDP.
-fn experiment() -> Experiment {
-    let path = PathSpec::new(RATE, RTT);
-    Experiment {
-        lab: Plan::pair(path, "cubic", &[], false),
-        window: ByteCount::from_bytes(64 << 10),
-        // 64 KiB are reached within the first six round trips.
-        before_s: 8.0,
-        // Slow start overflows the queue, and the recovery takes some seconds;
-        // after that the bottleneck is saturated.
-        after_s: 20.0,
-    }
-}
-
 pub(crate) fn run(args: &DemoArgs, console: &mut Console) -> Outcome {
     inside::sandbox(|| run_inside(args, console))
 }
@@ -61,22 +41,12 @@ pub(crate) fn run(args: &DemoArgs, console: &mut Console) -> Outcome {
 fn run_inside(args: &DemoArgs, console: &mut Console) -> Outcome {
     check_writable(args.html.as_deref())?;
     let stop = stop::on_signals();
-    let experiment = experiment();
-    let mut show = Show { console, experiment: &experiment, json: args.json, rates: Vec::new() };
+    let request = DemoRequest::default();
+    let mut show = Show { console, request: &request, json: args.json, rates: Vec::new() };
     show.introduce();
-    let outcome = verify::run(&experiment, &mut |event| show.event(&event), &stop);
+    let outcome = demo::run(&request, &mut |event| show.event(&event), &stop);
     console.clear();
-    let outcome = match outcome {
-        Err(error @ VerifyError::Interrupted) => {
-            crate::console::complain(&error.to_string());
-            return Ok(FAILED);
-        }
-        // The lab cannot be built for want of privileges or of kernel features.
-        Err(VerifyError::Lab(error)) if !matches!(error, LabError::Emulator(_)) => {
-            return Err(Failure::usage(error));
-        }
-        other => other.map_err(Failure::work)?,
-    };
+    let outcome = outcome?;
     let report = &outcome.report;
     if args.json {
         console.print(&console::json(report)?);
@@ -119,51 +89,52 @@ fn run_inside(args: &DemoArgs, console: &mut Console) -> Outcome {
 /// Shows progress and results.
 struct Show<'a> {
     console: &'a mut Console,
-    experiment: &'a Experiment,
+    request: &'a DemoRequest,
     json: bool,
     rates: Vec<BitRate>,
 }
 
 impl Show<'_> {
     fn introduce(&mut self) {
+        let DemoRequest { rate, rtt, .. } = self.request;
         self.console.say(&format!(
-            "One TCP transfer between two hosts in network namespaces, connected by an emulated path of {RATE} and {RTT} RTT."
+            "One TCP transfer between two hosts in network namespaces, connected by an emulated path of {rate} and {rtt} RTT."
         ));
         self.console.live("building the lab");
     }
 
-    fn event(&mut self, event: &Event<'_>) {
+    fn event(&mut self, event: &DemoEvent) {
         let style = self.console.err;
         match event {
-            Event::LabReady(_) => {
-                let window = self.experiment.window;
+            DemoEvent::LabReady => {
+                let window = self.request.window;
                 self.console.live(&format!("limiting the receiver's window to {window}"));
             }
-            Event::Begins(run) => {
+            DemoEvent::Begins(run) => {
                 self.rates.clear();
                 self.console.step(match run {
-                    Run::Before => "1  Measure with the current settings",
-                    Run::After => "4  Apply the plan and measure again",
+                    DemoRun::Before => "1  Measure with the current settings",
+                    DemoRun::After => "4  Apply the plan and measure again",
                 });
             }
-            Event::Interval(run, interval) => {
+            DemoEvent::Interval { run, to_s, rate } => {
                 let length = match run {
-                    Run::Before => self.experiment.before_s,
-                    Run::After => self.experiment.after_s,
+                    DemoRun::Before => self.request.before_s,
+                    DemoRun::After => self.request.after_s,
                 };
-                self.rates.push(interval.arrival_rate.unwrap_or(interval.rate));
-                let line = terminal::progress(interval.to_s, Some(length), &self.rates, &style);
+                self.rates.push(*rate);
+                let line = terminal::progress(*to_s, Some(length), &self.rates, &style);
                 self.console.live(&line);
             }
-            Event::Explained(run, _, finding) => {
+            DemoEvent::Explained(run, finding) => {
                 self.console.say(&format!("   {}", finding.throughput_bps));
                 self.console.step(match run {
-                    Run::Before => "2  Explain",
-                    Run::After => "5  Verify",
+                    DemoRun::Before => "2  Explain",
+                    DemoRun::After => "5  Verify",
                 });
                 self.result(|style| terminal::finding(finding, style));
             }
-            Event::Planned(plan) => {
+            DemoEvent::Planned(plan) => {
                 self.console.step("3  Plan");
                 self.result(|style| terminal::plan(plan, style));
             }

@@ -2,8 +2,8 @@
 
 use crate::failure::{Failure, Outcome};
 use host::join::{HostNamespaces, JoinError};
-use lab::LabError;
 use lab::control::Client;
+use longhaul::lab::running;
 use std::ffi::OsString;
 use std::process::Stdio;
 
@@ -23,13 +23,9 @@ pub(super) fn find(place: &str) -> Result<LabHost, Failure> {
         Some((lab, host)) => (Some(lab), host),
         None => (None, place),
     };
-    let mut client = Client::call(lab).map_err(Failure::usage)?;
+    let mut client = running::connect(lab)?;
     let inventory = client.inventory().map_err(Failure::work)?;
-    let Some(entry) = inventory.hosts.iter().find(|entry| entry.name == host) else {
-        let known: Vec<&str> = inventory.hosts.iter().map(|host| host.name.as_str()).collect();
-        let error = LabError::NoHost { name: host.to_owned(), known: known.join(", ") };
-        return Err(Failure::usage(error));
-    };
+    let entry = running::host(&inventory, host)?;
     let process = client.connection().peer_pid().ok_or(JoinError::Ended).map_err(Failure::work)?;
     let (host, namespace) = (entry.name.clone(), entry.namespace);
     Ok(LabHost { client, process, host, namespace })

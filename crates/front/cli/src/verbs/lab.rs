@@ -2,8 +2,6 @@
 
 mod attach;
 mod check;
-mod document;
-mod machine;
 mod paths;
 mod run;
 mod stage;
@@ -11,13 +9,8 @@ mod up;
 
 use crate::console::Console;
 use crate::failure::Outcome;
-use crate::input;
 use clap::{Args, Subcommand};
-use host::file::ReadError;
-use host::sysctl;
-use lab::LabError;
-use std::path::PathBuf;
-use topology::{PathSpec, UserPaths};
+use longhaul::lab;
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -61,37 +54,15 @@ pub(crate) fn run(args: &LabArgs, console: &mut Console) -> Outcome {
     }
 }
 
-/// Parses the value of `--link`, reading the files that it names.
-fn parse_path(text: &str) -> Result<PathSpec, String> {
-    let own = own_paths()?;
-    PathSpec::parse_among(text, &own, &mut input::of_a_path).map_err(|error| error.to_string())
-}
-
-/// The user's own paths: longhaul/paths.toml in the configuration directory (XDG
-/// Base Directory); none without that file.
-fn own_paths() -> Result<UserPaths, String> {
-    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let folder = set("XDG_CONFIG_HOME").or_else(|| Some(set("HOME")?.join(".config")));
-    let Some(file) = folder.map(|folder| folder.join("longhaul/paths.toml")) else {
-        return Ok(UserPaths::default());
-    };
-    let name = file.display().to_string();
-    match input::text(&file, input::PLAN) {
-        Ok(text) => UserPaths::parse(&name, &text).map_err(|error| error.to_string()),
-        Err(error @ (ReadError::TooLarge { .. } | ReadError::NotText)) => {
-            Err(format!("cannot read {name}: {error}"))
-        }
-        // Missing, or another user's, as with a HOME that sudo preserved.
-        Err(_) => Ok(UserPaths::default()),
-    }
+/// Checks the value of `--link`, reading the files that it names.
+fn parse_link(text: &str) -> Result<String, String> {
+    lab::parse_path(text).map_err(|problem| problem.message)?;
+    Ok(text.to_owned())
 }
 
 fn setting(text: &str) -> Result<(String, String), String> {
     let (key, value) =
         text.split_once('=').ok_or("write KEY=VALUE, such as net.ipv4.tcp_sack=0")?;
-    sysctl::path(key.trim()).map_err(|error| error.to_string())?;
-    if !key.trim().starts_with("net.") {
-        return Err(LabError::Setting { key: key.trim().to_owned() }.to_string());
-    }
+    lab::check_sysctl(key.trim()).map_err(|problem| problem.message)?;
     Ok((key.trim().to_owned(), value.trim().to_owned()))
 }

@@ -1,19 +1,17 @@
 //! `longhaul study`: measurement campaigns.
 
 mod hosts;
-mod pages;
 mod results;
 mod run;
 
 use crate::console::{self, Console};
 use crate::failure::{DONE, Failure, Outcome};
-use crate::input;
 use crate::usage_error::nearest;
 use clap::{Args, Subcommand};
+use longhaul::study::StudyPlan;
 use report::terminal;
-use serde::Serialize;
 use std::path::Path;
-use study::{BuiltIn, PlanError, Study};
+use study::{BuiltIn, Study};
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -89,20 +87,6 @@ struct ListArgs {
     json: bool,
 }
 
-/// What `study list --json` prints.
-#[derive(Serialize)]
-struct ListDocument {
-    schema: &'static str,
-    version: &'static str,
-    studies: Vec<Listed>,
-}
-
-#[derive(Serialize)]
-struct Listed {
-    name: &'static str,
-    question: &'static str,
-}
-
 pub(crate) fn run(args: &StudyArgs, console: &mut Console) -> Outcome {
     match &args.verb {
         StudyVerb::Check(args) => check(args, console),
@@ -115,22 +99,22 @@ pub(crate) fn run(args: &StudyArgs, console: &mut Console) -> Outcome {
 }
 
 fn list(args: &ListArgs, console: &mut Console) -> Outcome {
-    let all = study::BUILT_IN.iter().map(|known| (known.name, known.question));
+    let list = longhaul::study::list();
+    let studies = list.studies.iter();
     let text = if args.json {
-        let studies = all.map(|(name, question)| Listed { name, question }).collect();
-        let version = env!("CARGO_PKG_VERSION");
-        console::json(&ListDocument { schema: "longhaul.study-list/1", version, studies })?
+        console::json(&list)?
     } else if args.names {
-        all.map(|(name, _)| format!("{name}\n")).collect()
+        studies.map(|study| format!("{}\n", study.name)).collect()
     } else {
-        terminal::studies(all, &console.out)
+        let studies = studies.map(|study| (study.name.as_str(), study.question.as_str()));
+        terminal::studies(studies, &console.out)
     };
     console.print(&text);
     Ok(DONE)
 }
 
 fn check(args: &CheckArgs, console: &mut Console) -> Outcome {
-    let study = find(&args.plan, args.quick, None)?;
+    let study = find(&args.plan, None)?.study(args.quick)?;
     show_plan(&study, args.json, console)?;
     Ok(DONE)
 }
@@ -150,23 +134,23 @@ fn show_plan(study: &Study, json: bool, console: &mut Console) -> Result<(), Fai
     Ok(())
 }
 
-/// The study of a plan's file, or a built-in one; `only` one of its trends.
-fn find(plan: &str, quick: bool, only: Option<&str>) -> Result<Study, Failure> {
-    if let Some(built_in) = BuiltIn::named(plan) {
-        return built_in.study(quick, only).map_err(Failure::usage);
+/// The plan of a file, or a built-in study; `only` one of its trends.
+fn find(plan: &str, only: Option<&str>) -> Result<StudyPlan, Failure> {
+    if BuiltIn::named(plan).is_some() {
+        let (name, only) = (plan.to_owned(), only.map(str::to_owned));
+        return Ok(StudyPlan::BuiltIn { name, only });
     }
     if only.is_some() {
         return Err(Failure::usage("--only is for built-in studies; see longhaul study list"));
     }
-    let file = Path::new(plan);
-    let text = input::text(file, input::PLAN).map_err(|error| {
+    let path = Path::new(plan);
+    let text = longhaul::input::plan(path).map_err(|error| {
         let known: Vec<&str> = study::BUILT_IN.iter().map(|known| known.name).collect();
         let meant = nearest(plan, known.iter().copied());
         let known = known.join(", ");
         let error = format!("cannot read {plan}: {error}; built-in studies are {known}");
         Failure::usage(error).meaning(plan, meant)
     })?;
-    let name = file.file_stem().map_or_else(|| plan.to_owned(), |n| n.to_string_lossy().into());
-    Study::of_plan(&name, &text, quick)
-        .map_err(|error: PlanError| Failure::usage(format!("{plan}, {error}")))
+    let name = path.file_stem().map_or_else(|| plan.to_owned(), |n| n.to_string_lossy().into());
+    Ok(StudyPlan::Text { name, file: plan.to_owned(), text })
 }

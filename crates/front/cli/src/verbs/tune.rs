@@ -2,23 +2,17 @@
 
 mod apply;
 mod goal;
-mod in_lab;
 mod rollback;
-mod state;
 mod verify;
 
 use crate::console::{self, Console};
 use crate::failure::{DONE, Failure, Outcome};
+use crate::verbs::in_lab;
 use clap::{Args, Subcommand};
 use goal::GoalArgs;
-use host::{clock, identity};
-use record::TunePlan;
+use longhaul::tune::{self, TuneEvent, TunedHost};
 use report::terminal;
-use serde::Serialize;
-use state::State;
-use std::path::{Path, PathBuf};
-use tune::{HostDisk, Identity, Lock, PERSISTED, ThisHost, Tuner};
-use units::ByteCount;
+use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -88,8 +82,7 @@ Needs no privileges and changes nothing.";
 
 pub(crate) fn run(args: &TuneArgs, console: &mut Console) -> Outcome {
     if let Some(place) = &args.in_lab {
-        let persist = matches!(&args.what, What::Apply(apply) if apply.persist);
-        return in_lab::run(place, persist);
+        return run_in_lab(place, args);
     }
     // In a lab, --journals names the directory.
     let undo = match &args.journals {
@@ -97,25 +90,19 @@ pub(crate) fn run(args: &TuneArgs, console: &mut Console) -> Outcome {
         None => "longhaul tune rollback",
     };
     if let What::Plan(PlanArgs { goal }) = &args.what {
-        let plan = advise(goal)?;
-        let text = if args.json { json(&plan)? } else { terminal::tune_plan(&plan, &console.out) };
+        let plan = tune::plan(&goal.goal()?)?;
+        let text = match args.json {
+            true => console::json(&plan)?,
+            false => terminal::tune_plan(&plan, &console.out),
+        };
         console.print(&text);
         return Ok(DONE);
     }
-    let (disk, earlier) = match &args.journals {
-        Some(path) => {
-            let State { directory, trust, .. } = State::at(path)?;
-            (HostDisk { journals: directory, trust }, Vec::new())
-        }
-        None => {
-            let state = State::find()?;
-            let earlier = state.earlier();
-            (state.journals(), earlier)
-        }
+    let tuned = match &args.journals {
+        Some(path) => TunedHost::at(path)?,
+        None => TunedHost::find(&mut |event| say(&event, console))?,
     };
-    let tuner = tuner(&disk);
-    state::adopt(&tuner, &disk, &earlier, console)?;
-    let host = Host { tuner: &tuner, disk: &disk, as_json: args.json, undo };
+    let host = Host { tuned: &tuned, as_json: args.json, undo };
     match &args.what {
         What::Plan(_) => Ok(DONE),
         What::Apply(apply) => apply::run(apply, &host, console),
@@ -125,53 +112,41 @@ pub(crate) fn run(args: &TuneArgs, console: &mut Console) -> Outcome {
     }
 }
 
-/// Where the journals of this host are, for an agent.
-pub(crate) fn journals() -> Result<HostDisk, Failure> {
-    State::find().map(State::journals)
+/// Runs this command on a host, given as `HOST` or `LAB:HOST`, with its own directory of journals.
+fn run_in_lab(place: &str, args: &TuneArgs) -> Outcome {
+    if matches!(&args.what, What::Apply(apply) if apply.persist) {
+        return Err(Failure::usage(
+            "a lab's host never boots, and the file would affect this machine: omit --persist",
+        ));
+    }
+    let place = in_lab::find(place)?;
+    let journals = tune::lab_journals(place.process, &place.host)?;
+    in_lab::run(&place, &["--journals".into(), journals.into_os_string()])
 }
 
 /// The host that the subcommands work on, and the output format.
 struct Host<'a> {
-    tuner: &'a Tuner<'a>,
-    disk: &'a HostDisk,
+    tuned: &'a TunedHost,
     as_json: bool,
     /// The command that reverts it.
     undo: &'a str,
 }
 
-impl Host<'_> {
-    /// Locks the journals, and sets those aside whose network namespace is gone.
-    fn lock(&self, console: &mut Console) -> Result<Lock, Failure> {
-        let lock = Lock::take(&self.disk.journals, self.disk.trust).map_err(apply::locked)?;
-        let gone = self.tuner.set_aside_gone(&lock, identity::network_namespace_exists);
-        for path in gone.map_err(apply::unfit)? {
-            console.say(&format!(
-                "a network namespace that was tuned is gone, as that of an ended lab: its journal is \
-                 now {}",
-                path.display()
-            ));
+/// What is said of journals.
+fn say(event: &TuneEvent, console: &mut Console) {
+    let text = match event {
+        TuneEvent::JournalMoved { from, to } => {
+            format!("moved the journal {} to {}", from.display(), to.display())
         }
-        Ok(lock)
-    }
-}
-
-/// The plan for a goal, from the settings of this network namespace.
-fn advise(args: &GoalArgs) -> Result<TunePlan, Failure> {
-    let memory = identity::memory_bytes().map(ByteCount::from_bytes);
-    tune::advise(&ThisHost, &args.goal()?, args.congestion(), memory).map_err(Failure::usage)
-}
-
-fn tuner(disk: &HostDisk) -> Tuner<'_> {
-    Tuner {
-        settings: &ThisHost,
-        disk,
-        folder: &disk.journals,
-        persisted: Path::new(PERSISTED),
-        here: Identity::here(),
-        now_s: clock::unix_seconds(),
-    }
-}
-
-fn json(document: &impl Serialize) -> Result<String, Failure> {
-    console::json(document)
+        TuneEvent::JournalIgnored { path, why } => {
+            format!("ignored {}: {why}; check it by hand, then remove it", path.display())
+        }
+        TuneEvent::NamespaceGone { journal } => format!(
+            "a network namespace that was tuned is gone, as that of an ended lab: its journal is \
+             now {}",
+            journal.display()
+        ),
+        TuneEvent::Verify(_) => return,
+    };
+    console.say(&text);
 }

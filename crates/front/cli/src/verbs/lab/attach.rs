@@ -1,22 +1,15 @@
 //! Commands for a running lab: `lab exec`, `lab set`, `lab capture`, `lab list`.
 
-use super::document::{ExecDocument, RunningLab, SetDocument};
-use super::stage::path_with_us;
 use crate::console::{self, Console};
 use crate::failure::{DONE, Failure, Outcome};
-use crate::input;
 use crate::output_path::OutputPath;
 use clap::Args;
-use host::cpu::Confinement;
-use host::join::{HostNamespaces, JoinError};
 use host::output_file;
-use lab::LabError;
-use lab::control::{self, Client};
+use longhaul::lab::RunningLab;
+use longhaul::lab::running::{self, SetRequest};
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Read, Write};
 use std::process::Stdio;
-use topology::{PathError, PathSpec};
-use units::{BitRate, Rtt};
 
 /// Selects a running lab.
 #[derive(Debug, Args)]
@@ -24,12 +17,6 @@ struct Which {
     /// Name of the lab, if several run (see `lab list`)
     #[arg(long, value_name = "NAME")]
     lab: Option<String>,
-}
-
-impl Which {
-    fn call(&self) -> Result<Client, Failure> {
-        Client::call(self.lab.as_deref()).map_err(Failure::usage)
-    }
 }
 
 /// Run a program on a host of a running lab
@@ -124,70 +111,30 @@ Examples:
   longhaul lab list --json | jq '.[].hosts[].name'";
 
 pub(super) fn exec(args: &ExecArgs, console: &mut Console) -> Outcome {
-    let mut caller = args.which.call()?;
-    let inventory = caller.inventory().map_err(Failure::work)?;
-    let Some(host) = inventory.hosts.iter().find(|host| host.name == args.host) else {
-        let known: Vec<&str> = inventory.hosts.iter().map(|host| host.name.as_str()).collect();
-        let error = LabError::NoHost { name: args.host.clone(), known: known.join(", ") };
-        return Err(Failure::usage(error));
-    };
     let shell = || std::env::var_os("SHELL").filter(|shell| !shell.is_empty());
     let command = match args.command.as_slice() {
         [] => vec![shell().unwrap_or_else(|| "/bin/sh".into())],
         words => words.to_vec(),
     };
-    let failed = |error: JoinError| match error {
-        JoinError::Start { .. } => Failure::usage(error),
-        other => Failure::work(other),
-    };
-    let namespaces = HostNamespaces::open(caller.connection(), host.namespace).map_err(failed)?;
-    // The program inherits it; on any core it would only disturb the lab.
-    let _confinement = inventory.program_cores.as_deref().map(Confinement::begin);
-    let streams = if args.json { Stdio::from(io::stderr()) } else { Stdio::inherit() };
-    let code = namespaces.run(&command, path_with_us().as_deref(), streams).map_err(failed)?;
+    let output = if args.json { Stdio::from(io::stderr()) } else { Stdio::inherit() };
+    let document = running::exec(args.which.lab.as_deref(), &args.host, &command, output)?;
     if args.json {
-        let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
-        let on = args.host.as_str();
-        console.print(&console::json(&ExecDocument::new(on, words.join(" "), code))?);
+        console.print(&console::json(&document)?);
     }
-    Ok(code)
+    Ok(document.exit_code)
 }
 
 pub(super) fn set(args: &SetArgs, console: &mut Console) -> Outcome {
     let (link, settings) = match args.words.as_slice() {
-        [settings] => (None, settings),
-        [link, settings, ..] => (Some(link.as_str()), settings),
+        [settings] => (None, settings.clone()),
+        [link, settings, ..] => (Some(link.clone()), settings.clone()),
         [] => return Err(Failure::usage("no settings given; write KEY=VALUE, such as loss=1%")),
     };
-    let mut caller = args.which.call()?;
-    let files = files_named(settings).map_err(Failure::usage)?;
-    caller.set(link, settings, &files).map_err(|error| match error {
-        LabError::Refused { .. } => Failure::usage(error),
-        other => Failure::work(other),
-    })?;
+    let document = running::set(&SetRequest { lab: args.which.lab.clone(), link, settings })?;
     if args.json {
-        // Without a name there is one link alone.
-        let inventory = args.which.call()?.inventory().map_err(Failure::work)?;
-        let only = inventory.links.first().map_or("", |only| only.name.as_str());
-        console.print(&console::json(&SetDocument::new(link.unwrap_or(only), settings))?);
+        console.print(&console::json(&document)?);
     }
     Ok(DONE)
-}
-
-/// The files that the settings name, read with the rights of the user. The lab
-/// reports other errors, as it alone knows the settings in effect.
-fn files_named(settings: &str) -> Result<Vec<(String, String)>, PathError> {
-    let (mut files, mut unread) = (Vec::new(), false);
-    let any = PathSpec::new(BitRate::from_bps(1_000_000_000), Rtt::from_micros(1000));
-    let tried = any.with(settings, &mut |name| {
-        let text = input::of_a_path(name).inspect_err(|_| unread = true)?;
-        files.push((name.to_owned(), text.clone()));
-        Ok(text)
-    });
-    match tried {
-        Err(error) if unread => Err(error),
-        _ => Ok(files),
-    }
 }
 
 pub(super) fn capture(args: &CaptureArgs) -> Outcome {
@@ -196,12 +143,9 @@ pub(super) fn capture(args: &CaptureArgs) -> Outcome {
             "cannot write a capture to a terminal; use -w FILE, or pipe it to wireshark -k -i -",
         ));
     }
-    let caller = args.which.call()?;
+    let client = running::connect(args.which.lab.as_deref())?;
     let bytes = usize::try_from(args.bytes).unwrap_or(usize::MAX);
-    let mut stream = caller.capture(&args.host, bytes).map_err(|error| match error {
-        LabError::Refused { .. } => Failure::usage(error),
-        other => Failure::work(other),
-    })?;
+    let mut stream = client.capture(&args.host, bytes).map_err(running::problem)?;
     // Only now: a mistyped host name must not overwrite a file.
     let mut out: Box<dyn Write> = match &args.write {
         Some(path) => Box::new(output_file::create(path).map_err(|error| {
@@ -233,26 +177,17 @@ pub(super) fn capture(args: &CaptureArgs) -> Outcome {
 }
 
 pub(super) fn list(args: &ListArgs, console: &mut Console) -> Outcome {
-    let names = control::running().map_err(Failure::work)?;
-    let mut all = Vec::new();
-    for name in names {
-        // A lab may have ended since it was listed.
-        match Client::call(Some(&name)).and_then(|mut caller| caller.inventory()) {
-            Ok(inventory) => all.push((name, inventory)),
-            Err(LabError::NoLab { .. } | LabError::NoneRuns) => {}
-            Err(error) => console.say(&format!("{name} does not answer: {error}")),
-        }
-    }
+    let all = running::list(&mut |name, error| {
+        console.say(&format!("{name} does not answer: {error}"));
+    })?;
     if args.json {
-        let list: Vec<_> =
-            all.iter().map(|(name, inventory)| RunningLab { name, inventory }).collect();
-        console.print(&console::json(&list)?);
+        console.print(&console::json(&all)?);
         return Ok(DONE);
     }
     if all.is_empty() {
         console.say("no lab is running");
     }
-    for (name, inventory) in all {
+    for RunningLab { name, inventory } in all {
         let mut text = format!("{name}\n");
         for host in inventory.hosts {
             text += &format!("  {:16} {}  {}\n", host.name, host.ipv4, host.ipv6);

@@ -1,16 +1,16 @@
 //! `longhaul lab check`: how accurately this machine emulates a path.
 
-use super::parse_path;
+use super::parse_link;
 use super::stage;
 use crate::console::{self, Console};
-use crate::failure::{DONE, Failure, NOT_VALID, Outcome};
+use crate::failure::{DONE, NOT_VALID, Outcome};
 use crate::{inside, stop};
 use clap::Args;
-use lab::{Lab, Options};
+use longhaul::lab::DriverChoice;
+use longhaul::lab::check::{self, LabCheckEvent, LabCheckRequest};
 use record::{PathReport, RequestedPath};
 use report::terminal;
 use std::time::Duration;
-use topology::{DriverChoice, PathSpec, Plan};
 use units::percent_with;
 
 /// Measure how accurately this machine emulates a path
@@ -22,8 +22,8 @@ use units::percent_with;
 #[command(after_help = EXAMPLES)]
 pub(super) struct CheckArgs {
     /// Path: a name (see `lab paths`), KEY=VALUE,… or both
-    #[arg(long, value_name = "PATH", value_parser = parse_path)]
-    link: PathSpec,
+    #[arg(long, value_name = "PATH", value_parser = parse_link)]
+    link: String,
     /// Busy-wait on one CPU core for lower timing error
     #[arg(long)]
     accurate: bool,
@@ -37,9 +37,6 @@ pub(super) struct CheckArgs {
     #[arg(long, short = 'J')]
     json: bool,
 }
-
-/// Time for the idle RTT of a path whose delay varies: 200 echoes with jitter of 5 ms.
-const IDLE_TIME: Duration = Duration::from_secs(6);
 
 const EXAMPLES: &str = "\
 Examples:
@@ -64,21 +61,18 @@ pub(super) fn run(args: &CheckArgs, console: &mut Console) -> Outcome {
 
 fn run_inside(args: &CheckArgs, console: &mut Console) -> Outcome {
     let stop = stop::on_signals();
-    let plan = Plan::pair(args.link.clone(), "cubic", &[], false);
-    console.live("starting the lab and measuring the idle RTT");
+    let (link, load) = (args.link.clone(), args.seconds);
     let CheckArgs { accurate, driver, .. } = *args;
-    let options = Options { accurate, driver, idle_time: Some(IDLE_TIME), ..Options::default() };
-    let lab = Lab::start(&plan, options).map_err(Failure::usage)?;
-    console.live(&format!(
-        "saturating the path for {:.1} s in each direction",
-        args.seconds.as_secs_f64()
-    ));
-    lab::check::fill(&lab, args.seconds, &|| stop.is_raised()).map_err(Failure::work)?;
+    let request = LabCheckRequest { link, accurate, driver, load };
+    let mut show = |event| match event {
+        LabCheckEvent::Idle => console.live("starting the lab and measuring the idle RTT"),
+        LabCheckEvent::Load { seconds } => {
+            console.live(&format!("saturating the path for {seconds:.1} s in each direction"));
+        }
+    };
+    let report = check::run(&request, &mut show, &stop);
     console.clear();
-    let report = lab.finish().map_err(Failure::work)?.into_path();
-    if stop.is_raised() {
-        return Err(Failure::work("interrupted"));
-    }
+    let report = report?;
     if args.json {
         console.print(&console::json(&report)?);
     } else {

@@ -1,13 +1,11 @@
 //! `longhaul lab paths`: the named paths.
 
-use super::{own_paths, parse_path};
 use crate::console::{self, Console};
 use crate::failure::{DONE, Failure, Outcome};
 use crate::usage_error::nearest;
 use clap::{Args, ValueEnum};
+use longhaul::lab::{Emulator, EmulatorSettings, NamedPath};
 use report::untrusted::clean;
-use serde::Serialize;
-use topology::{Emulator, EmulatorSettings, PATHS};
 
 /// List the named paths and the source of each
 ///
@@ -51,53 +49,18 @@ A file of your own has one table per path, with the keys of --link. Paths in
   rate = \"50mbit\"
   loss = \"0.1%\"";
 
-/// A path to list: built in, or the user's own.
-#[derive(Serialize)]
-struct Listed {
-    name: String,
-    about: String,
-    source: String,
-    link: String,
-    /// With --as.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    settings: Option<EmulatorSettings>,
-}
-
-fn listed() -> Result<Vec<Listed>, Failure> {
-    let built_in = PATHS.iter().map(|path| Listed {
-        name: path.name.to_owned(),
-        about: path.about.to_owned(),
-        source: path.source.to_owned(),
-        link: path.spec.to_owned(),
-        settings: None,
-    });
-    let own = own_paths().map_err(Failure::usage)?;
-    let own = own.iter().map(|path| {
-        let base = path.base.as_ref().map(|base| format!("{base},")).unwrap_or_default();
-        Listed {
-            name: path.name.clone(),
-            about: path.about.clone().unwrap_or_else(|| "user-defined".to_owned()),
-            source: path.source.clone().unwrap_or_else(|| "paths.toml".to_owned()),
-            link: base + &path.spec(),
-            settings: None,
+impl Tool {
+    const fn emulator(self) -> Emulator {
+        match self {
+            Tool::Netem => Emulator::Netem,
+            Tool::LinkConditioner => Emulator::LinkConditioner,
+            Tool::Clumsy => Emulator::Clumsy,
         }
-    });
-    Ok(built_in.chain(own).collect())
-}
-
-/// The path of this name for another emulator.
-fn settings(name: &str, tool: Tool) -> Result<EmulatorSettings, Failure> {
-    let path = parse_path(name).map_err(Failure::usage)?;
-    let emulator = match tool {
-        Tool::Netem => Emulator::Netem,
-        Tool::LinkConditioner => Emulator::LinkConditioner,
-        Tool::Clumsy => Emulator::Clumsy,
-    };
-    Ok(topology::for_emulator(&path, emulator))
+    }
 }
 
 pub(super) fn run(args: &PathsArgs, console: &mut Console) -> Outcome {
-    let mut all = listed()?;
+    let mut all = longhaul::lab::named_paths()?;
     if let Some(unknown) = args.names.iter().find(|name| all.iter().all(|one| one.name != **name)) {
         let meant = nearest(unknown, all.iter().map(|one| one.name.as_str()));
         let error = format!("no path is named '{unknown}'; `longhaul lab paths` lists them");
@@ -106,7 +69,7 @@ pub(super) fn run(args: &PathsArgs, console: &mut Console) -> Outcome {
     all.retain(|one| args.names.is_empty() || args.names.contains(&one.name));
     if let Some(tool) = args.tool {
         for one in &mut all {
-            one.settings = Some(settings(&one.name, tool)?);
+            one.for_emulator(tool.emulator())?;
         }
     }
     if args.json {
@@ -119,7 +82,7 @@ pub(super) fn run(args: &PathsArgs, console: &mut Console) -> Outcome {
         [anstyle::Style::new(); 2]
     };
     let mut text = String::new();
-    for Listed { name, about, source, link, settings } in all {
+    for NamedPath { name, about, source, link, settings } in all {
         let [name, about, source, link] = [name, about, source, link].map(|text| clean(&text));
         if let Some(EmulatorSettings { lines, differs }) = settings {
             // Comments of a shell: the output can be saved as a script.

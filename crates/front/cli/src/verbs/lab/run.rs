@@ -1,27 +1,25 @@
 //! `longhaul lab run` and `lab shell`: a program on the client, behind an emulated path.
 
-use super::document::LabDocument;
-use super::machine::{self, FarEnd};
-use super::stage::{self, Stage, StageArgs};
-use super::{parse_path, setting};
+use super::parse_link;
+use super::setting;
+use super::stage::{self, StageArgs};
 use crate::console::{self, Console};
-use crate::failure::{Failure, Outcome};
+use crate::failure::{FAILED, Failure, Outcome};
 use crate::inside;
-use clap::Args;
-use lab::{EndReason, Job, Lab, LabError, LabHost, Session, SessionEvent, Streams};
+use clap::{Args, ValueEnum};
+use longhaul::lab::{
+    EndReason, FarEnd, LabDocument, LabEvent, LabHosts, LabProgram, LabRequest, PairRequest,
+    ProgramOutput,
+};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
-use std::time::Duration;
-use topology::plan::Wait;
-use topology::{PathSpec, Plan};
-use tune::Buffers;
 
 /// The pair of hosts and the path between them.
 #[derive(Debug, Args)]
 pub(super) struct PairArgs {
     /// Path: a name (see `lab paths`), KEY=VALUE,… or both
-    #[arg(long, value_name = "PATH", value_parser = parse_path)]
-    link: PathSpec,
+    #[arg(long, value_name = "PATH", value_parser = parse_link)]
+    link: String,
     /// Congestion control on both hosts
     #[arg(long, value_name = "NAME", default_value = "cubic")]
     cc: String,
@@ -44,7 +42,7 @@ pub(super) struct PairArgs {
     /// TCP services are reached through the path.
     #[arg(long, value_name = "END", default_value = "server", conflicts_with = "server")]
     #[arg(hide_possible_values = true)]
-    far_end: FarEnd,
+    far_end: End,
     /// Forward to this machine's network
     ///
     /// Needs root and --far-end machine.
@@ -124,23 +122,80 @@ pub(super) struct ShellArgs {
     pair: PairArgs,
 }
 
+/// The far end of the path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum End {
+    /// A host of the lab
+    Server,
+    /// This machine
+    Machine,
+}
+
+impl PairArgs {
+    /// A lab with a program on the client.
+    fn request(&self, command: Vec<OsString>) -> Result<LabRequest, Failure> {
+        let far_end = match (self.far_end, self.nat) {
+            (End::Server, false) => FarEnd::Host { server: self.server.clone() },
+            (End::Server, true) => {
+                return Err(Failure::usage("--nat requires --far-end machine"));
+            }
+            (End::Machine, false) => FarEnd::Machine,
+            (End::Machine, true) => FarEnd::MachineWithNat,
+        };
+        let pair = PairRequest {
+            link: self.link.clone(),
+            congestion: self.cc.clone(),
+            sysctls: self.sysctl.clone(),
+            tuned: self.tuned,
+            far_end,
+            programs: vec![LabProgram { host: "client".to_owned(), command }],
+        };
+        Ok(LabRequest {
+            hosts: LabHosts::Pair(pair),
+            output: ProgramOutput::Inherited,
+            ..self.stage.request()
+        })
+    }
+}
+
 pub(super) fn run(args: &RunArgs, console: &mut Console) -> Outcome {
-    let streams = if args.json { Streams::Errors } else { Streams::Terminal };
-    let job = client(&args.command, streams);
-    inside::sandbox(|| run_inside(&args.pair, job, false, args.json.then_some(console)))
+    let output = if args.json { ProgramOutput::StandardError } else { ProgramOutput::Inherited };
+    let environment = vec![(inside::LAB_RUN.to_owned(), before_command())];
+    let request = LabRequest { output, environment, ..args.pair.request(args.command.clone())? };
+    stage::run(&request, &mut show, |document| {
+        if args.json {
+            console.print(&console::json(document)?);
+        }
+        Ok(code(document))
+    })
 }
 
 pub(super) fn shell(args: &ShellArgs) -> Outcome {
     let shell = std::env::var_os("SHELL").filter(|shell| !shell.is_empty());
     let shell = shell.unwrap_or_else(|| "/bin/sh".into());
-    let words = shell.to_string_lossy().into_owned();
-    let job = Job { words, ..client(&prompted(shell), Streams::Terminal) };
-    inside::sandbox(|| {
-        console::note(
-            "lab: shell on host `client`; the far host is `server`; type exit to end the lab",
-        );
-        run_inside(&args.pair, job, true, None)
-    })
+    let request = LabRequest { changing: true, ..args.pair.request(prompted(shell))? };
+    console::note(
+        "lab: shell on host `client`; the far host is `server`; type exit to end the lab",
+    );
+    stage::run(&request, &mut show, |document| Ok(code(document)))
+}
+
+fn show(event: &LabEvent) {
+    if let LabEvent::NotListening { seconds, .. } = event {
+        console::note(&format!(
+            "lab: the server is not listening after {seconds} s; starting the command anyway"
+        ));
+    }
+}
+
+/// The exit code of the command.
+fn code(document: &LabDocument) -> i32 {
+    let code = document.programs.last().and_then(|command| command.exit_code);
+    match (code, document.why) {
+        (Some(code), _) => code,
+        (None, EndReason::Signal(signal)) => 128 + signal,
+        (None, _) => FAILED,
+    }
 }
 
 /// The shell with the place in its prompt. The start-up files of bash and zsh may set a prompt of
@@ -174,105 +229,6 @@ fn before_command() -> String {
     let words = words.take_while(|word| word != "--");
     let words = std::iter::once("longhaul".to_owned()).chain(words);
     record::command_line(words.chain(["--".to_owned()]))
-}
-
-/// The program on the client.
-fn client(command: &[OsString], streams: Streams) -> Job {
-    let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
-    Job {
-        host: "client".to_owned(),
-        arguments: command.to_vec(),
-        words: words.join(" "),
-        background: false,
-        wait: Wait::No,
-        start: Duration::ZERO,
-        stop: None,
-        streams,
-    }
-}
-
-/// `changing`: the path is meant to be changed while the command runs. With a console, prints
-/// the result as JSON.
-fn run_inside(
-    args: &PairArgs,
-    command: Job,
-    changing: bool,
-    console: Option<&mut Console>,
-) -> Outcome {
-    let mut plan = Plan::pair(args.link.clone(), &args.cc, &args.sysctl, args.tuned);
-    let far_end = machine::FarHost::of(args.far_end, args.nat, &mut plan)?;
-    let mut stage = Stage::build(&plan, &args.stage, far_end.place(), changing)?;
-    if !changing {
-        stage.reaper.set_variable(inside::LAB_RUN, before_command());
-    }
-    introduce(&stage.lab, &args.cc);
-    let _open = far_end.open(&stage.lab)?;
-    let mut jobs = Vec::new();
-    if let Some(line) = &args.server {
-        jobs.push(Job {
-            host: "server".to_owned(),
-            // The shell parses the command line, and replaces itself where it
-            // is a single program.
-            arguments: ["/bin/sh", "-c", line].map(OsString::from).into(),
-            words: line.clone(),
-            background: true,
-            wait: Wait::UntilListening,
-            start: Duration::ZERO,
-            stop: None,
-            streams: Streams::Errors,
-        });
-    }
-    jobs.push(command);
-    let session = Session { jobs: jobs.clone(), ..Session::default() };
-    let ended = session.run(&stage.lab, &stage.reaper, &stage.end_signal, &mut |event| {
-        if let SessionEvent::NotListening(_, timeout) = event {
-            console::note(&format!(
-                "lab: the server is not listening after {} s; starting the command anyway",
-                timeout.as_secs()
-            ));
-        }
-    });
-    let ended = ended.map_err(start_failure)?;
-    let report = stage.finish(&args.stage)?;
-    if let Some(console) = console {
-        let document = LabDocument::new(&plan, &jobs, &ended, &report);
-        console.print(&console::json(&document)?);
-    }
-    let code = ended.ends.last().and_then(|end| end.as_ref()?.code);
-    let code = match (code, ended.why) {
-        (Some(code), _) => code,
-        (None, EndReason::Signal(signal)) => 128 + signal,
-        (None, _) => crate::failure::FAILED,
-    };
-    Ok(stage::conclude(&report, code))
-}
-
-/// A missing or non-executable program (exit codes 126 and 127 of the shell) is a
-/// usage error.
-pub(super) fn start_failure(error: LabError) -> Failure {
-    match error {
-        LabError::Start { .. } => Failure::usage(error),
-        LabError::ExitedBeforeListening { code: code @ (126 | 127), command, .. } => {
-            Failure::usage(format!("the command cannot start (exit code {code}): {command}"))
-        }
-        other => Failure::work(other),
-    }
-}
-
-fn introduce(lab: &Lab, congestion: &str) {
-    console::note(&format!("lab: {}; {congestion}", lab.path()));
-    let buffers = |host: &LabHost| host.namespace.run(Buffers::read).and_then(|read| read);
-    let (Ok(client), Ok(server)) = (buffers(lab.client()), buffers(lab.server())) else {
-        return;
-    };
-    let reached = tune::autotuned_rates(&client, &server, lab.path().rtt());
-    if let Some(([least, most], rate)) = reached.zip(lab.path().rate())
-        && least < rate
-    {
-        console::note(&format!(
-            "lab: with the hosts' TCP buffers, autotuning reaches about {least} to {most} per connection; use --tuned to size them for the path"
-        ));
-    }
 }
 
 #[cfg(test)]

@@ -1,21 +1,13 @@
-//! A lab with its logs, from the start to the validity report.
+//! Options of every lab, and its messages on the terminal.
 
-use super::document::LinkDocument;
 use crate::console;
-use crate::failure::{Code, Failure, NOT_VALID};
+use crate::failure::{Code, Failure, NOT_VALID, Outcome};
+use crate::inside;
 use crate::output_path::OutputPath;
-use crate::test_report;
 use clap::Args;
-use host::program::Reaper;
-use host::{output_file, sandbox, signals};
-use lab::{EndSignal, Lab, LabError, LabReport, Options, PREFER_IPV4};
+use host::signals;
+use longhaul::lab::{DriverChoice, EndSignal, LabDocument, LabEvent, LabRequest};
 use record::PathReport;
-use std::ffi::OsString;
-use std::fs::File;
-use std::path::Path;
-use std::sync::Arc;
-use std::thread::JoinHandle;
-use topology::{DriverChoice, Plan};
 use units::Rtt;
 
 /// Options of every lab: name, accuracy, logs.
@@ -64,117 +56,44 @@ fn capture(text: &str) -> Result<(String, OutputPath), String> {
     Ok((host.to_owned(), file.into()))
 }
 
-/// A running lab.
-pub(super) struct Stage {
-    pub(super) lab: Arc<Lab>,
-    /// Its name, unique among the running labs of this user.
-    pub(super) name: String,
-    pub(super) reaper: Reaper,
-    pub(super) end_signal: EndSignal,
-    writers: Vec<(OutputPath, JoinHandle<std::io::Result<u64>>)>,
+impl StageArgs {
+    /// The same as a request, yet without hosts.
+    pub(super) fn request(&self) -> LabRequest {
+        let file = |file: &Option<OutputPath>| file.as_ref().map(|file| file.to_path_buf());
+        let captures = self.pcap.iter();
+        LabRequest {
+            name: self.name.clone(),
+            accurate: self.accurate,
+            driver: self.driver,
+            omit: self.omit,
+            report: file(&self.report),
+            packet_log: file(&self.packet_log),
+            queue_log: file(&self.queue_log),
+            captures: captures.map(|(host, file)| (host.clone(), file.to_path_buf())).collect(),
+            ..LabRequest::default()
+        }
+    }
 }
 
-impl Stage {
-    /// Starts it. From here on a signal ends it cleanly. `changing`: its links are meant to be
-    /// changed while it runs.
-    pub(super) fn build(
-        plan: &Plan,
-        args: &StageArgs,
-        machine: Option<usize>,
-        changing: bool,
-    ) -> Result<Self, Failure> {
-        for file in [&args.queue_log, &args.report] {
-            test_report::check_writable(file.as_deref())?;
-        }
+/// Runs a lab in a sandbox. `conclude` prints its result and says how the program ends.
+pub(super) fn run(
+    request: &LabRequest,
+    on_event: &mut dyn FnMut(&LabEvent),
+    conclude: impl FnOnce(&LabDocument) -> Outcome,
+) -> Outcome {
+    inside::sandbox(|| {
         let end_signal = EndSignal::default();
         end_on_signals(&end_signal);
-        let reaper = Reaper::start(path_with_us());
-        let StageArgs { accurate, driver, omit, .. } = *args;
-        let omit = omit.map(Rtt::duration);
-        let options = Options { accurate, driver, omit, machine, changing, ..Options::default() };
-        let lab = Arc::new(Lab::start(plan, options).map_err(Failure::usage)?);
-        cover_names(&lab);
-        let name = match &args.name {
-            Some(name) => lab::control::serve(name, &lab).map(|()| name.clone()),
-            None => serve_under_some_name(&plan.name, &lab),
+        let mut observe = |event: LabEvent| {
+            note(&event);
+            on_event(&event);
         };
-        let name = name.map_err(Failure::usage)?;
-        let mut stage = Stage { lab, name, reaper, end_signal, writers: Vec::new() };
-        stage.write_down(args)?;
-        Ok(stage)
-    }
-
-    /// Starts the writers of logs and captures.
-    fn write_down(&mut self, args: &StageArgs) -> Result<(), Failure> {
-        if let Some(path) = &args.packet_log {
-            let (file, watch) = (create(path)?, self.lab.watch(None, 0).map_err(Failure::work)?);
-            let names: Vec<String> = self.lab.links().map(|(name, _)| name.to_owned()).collect();
-            let write = move || {
-                lab::log::packets(&watch, &names, file)?;
-                Ok(watch.missed())
-            };
-            self.writers.push((path.clone(), std::thread::spawn(write)));
-        }
-        for (host, path) in &args.pcap {
-            let watch = self.lab.watch(Some(host), usize::MAX).map_err(Failure::usage)?;
-            let (file, lab, host) = (create(path)?, Arc::clone(&self.lab), host.clone());
-            let write = move || {
-                lab::capture::stream(&lab, &host, &watch, file)?;
-                Ok(watch.missed())
-            };
-            self.writers.push((path.clone(), std::thread::spawn(write)));
-        }
-        Ok(())
-    }
-
-    /// Ends the emulation and writes the logs and reports.
-    pub(super) fn finish(self, args: &StageArgs) -> Result<LabReport, Failure> {
-        let report = self.lab.finish().map_err(Failure::work)?;
-        for (path, writer) in self.writers {
-            let failed =
-                |why: String| Failure::work(format!("cannot write {}: {why}", path.display()));
-            let missed =
-                writer.join().map_err(|_| failed("the writer thread panicked".to_owned()))?;
-            let missed = missed.map_err(|error| failed(error.to_string()))?;
-            if missed > 0 {
-                console::note(&format!(
-                    "lab: {} misses {missed} packets that arrived faster than they could be written",
-                    path.display()
-                ));
-            }
-        }
-        if let Some(path) = &args.queue_log {
-            let mut log = Vec::new();
-            lab::log::queues(&report.links, &mut log).map_err(Failure::work)?;
-            store::write(path, &log).map_err(Failure::work)?;
-        }
-        if let Some(path) = &args.report {
-            let json = match report.links.as_slice() {
-                [only] => serde_json::to_string_pretty(&only.path),
-                links => serde_json::to_string_pretty(&LinkDocument::of(links)),
-            };
-            let json = json.map_err(Failure::work)? + "\n";
-            store::write(path, json.as_bytes()).map_err(Failure::work)?;
-        }
-        Ok(report)
-    }
-}
-
-fn create(path: &Path) -> Result<File, Failure> {
-    output_file::create(path)
-        .map_err(|error| Failure::usage(format!("cannot write {}: {error}", path.display())))
-}
-
-/// A default name that is taken gets a number appended.
-fn serve_under_some_name(name: &str, lab: &Arc<Lab>) -> Result<String, LabError> {
-    let mut number = 1;
-    loop {
-        let name = if number == 1 { name.to_owned() } else { format!("{name}-{number}") };
-        match lab::control::serve(&name, lab) {
-            Err(LabError::NameTaken { .. }) if number < 1000 => number += 1,
-            other => return other.map(|()| name),
-        }
-    }
+        let document = longhaul::lab::run(request, &mut observe, &end_signal);
+        let document =
+            document.map_err(|problem| Failure::from(problem).with_name("NAT", "--nat"))?;
+        let code = conclude(&document)?;
+        Ok(report_links(&document, code))
+    })
 }
 
 /// The first signal is forwarded to the programs, unless it came from a terminal,
@@ -190,27 +109,39 @@ fn end_on_signals(end_signal: &EndSignal) {
     });
 }
 
-/// PATH with the directory of this executable appended: `longhaul test` works in
-/// a lab even where longhaul is not installed.
-pub(super) fn path_with_us() -> Option<OsString> {
-    let own = std::env::current_exe().ok()?;
-    let known = std::env::var_os("PATH").filter(|path| !path.is_empty())?;
-    let folders = std::env::split_paths(&known).chain(own.parent().map(Into::into));
-    std::env::join_paths(folders).ok()
-}
-
-/// Makes the host names resolve for every program of the sandbox.
-fn cover_names(lab: &Lab) {
-    let known = std::fs::read_to_string("/etc/hosts").unwrap_or_default();
-    let names = lab.names() + &known;
-    if let Err(error) = sandbox::bind_file(c"/etc/hosts", &names) {
-        console::note(&format!("lab: host names do not resolve ({error}); use the addresses:"));
-        for host in lab.hosts() {
-            console::note(&format!("lab:   {} {}", host.ipv4, host.name));
+/// What every lab says of itself.
+fn note(event: &LabEvent) {
+    match event {
+        LabEvent::NamesUnresolved { error, hosts } => {
+            console::note(&format!("lab: host names do not resolve ({error}); use the addresses:"));
+            for (address, name) in hosts {
+                console::note(&format!("lab:   {address} {name}"));
+            }
         }
+        LabEvent::Path { path, congestion, autotuned } => {
+            console::note(&format!("lab: {path}; {congestion}"));
+            if let Some([least, most]) = autotuned {
+                console::note(&format!(
+                    "lab: with the hosts' TCP buffers, autotuning reaches about {least} to {most} per connection; use --tuned to size them for the path"
+                ));
+            }
+        }
+        LabEvent::MachineRelayed { ports } => {
+            let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
+            let open = if ports.is_empty() { "none".to_owned() } else { ports.join(", ") };
+            console::note(&format!(
+                "lab: this machine is the host `machine`; its TCP ports are relayed as they open (open now: {open})"
+            ));
+        }
+        LabEvent::MachineForwards => console::note(
+            "lab: this machine is the host `machine` and forwards to its network; DNS needs a resolver that the client can reach",
+        ),
+        LabEvent::PacketsMissed { file, packets } => console::note(&format!(
+            "lab: {} misses {packets} packets that arrived faster than they could be written",
+            file.display()
+        )),
+        _ => {}
     }
-    // Without that file the resolver keeps its default preference.
-    let _ = sandbox::bind_file(c"/etc/gai.conf", PREFER_IPV4);
 }
 
 /// The measured values of a path, in one line.
@@ -256,19 +187,17 @@ pub(super) fn in_one_line(report: &PathReport) -> String {
 }
 
 /// Reports on the links; an invalid run has an exit code of its own.
-pub(super) fn conclude(report: &LabReport, code: Code) -> Code {
-    let mut valid = true;
-    let many = report.links.len() > 1;
-    for link in &report.links {
-        let name = if many { format!("{}: ", link.name) } else { String::new() };
+fn report_links(document: &LabDocument, code: Code) -> Code {
+    let many = document.links.len() > 1;
+    for link in &document.links {
+        let name = if many { format!("{}: ", link.link) } else { String::new() };
         // Unused links of a large lab are omitted.
         if !many || link.path.achieved.packets > 0 {
             console::note(&format!("lab: {name}{}", in_one_line(&link.path)));
         }
         if !link.path.valid {
-            valid = false;
             console::note(&format!("lab: {name}not valid: {}", link.path.reasons.join("; ")));
         }
     }
-    if valid { code } else { NOT_VALID }
+    if document.valid { code } else { NOT_VALID }
 }

@@ -1,18 +1,13 @@
 //! `longhaul lab up`: a lab from a plan or a built-in topology.
 
-use super::document::LabDocument;
-use super::stage::{self, Stage, StageArgs};
+use super::stage::{self, StageArgs};
 use crate::console::{self, Console};
 use crate::failure::{Code, DONE, FAILED, Failure, Outcome};
-use crate::{input, inside};
 use clap::Args;
-use lab::{EndReason, Job, Session, SessionEnd, SessionEvent, Streams};
+use longhaul::input;
+use longhaul::lab::{EndReason, LabDocument, LabEvent, LabHosts, LabRequest, Shape, ShapeKind};
 use report::untrusted;
-use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::Duration;
-use topology::plan::ProgramPlan;
-use topology::{Plan, Shape, ShapeKind};
 use units::Rtt;
 
 /// Start a lab of hosts, routers, links and programs
@@ -94,116 +89,75 @@ program failed; 2 if the plan is invalid or the lab could not start; 3 if the
 run is not valid because this machine could not emulate a link.";
 
 pub(super) fn run(args: &UpArgs, console: &mut Console) -> Outcome {
-    let plan = plan(args)?;
-    inside::sandbox(|| run_inside(&plan, args, console))
+    let request = LabRequest { hosts: hosts(args)?, ..args.stage.request() };
+    let plan = request.plan()?;
+    let width = plan.hosts.iter().map(|host| host.name.len()).max().unwrap_or_default();
+    let has_programs = !plan.programs.is_empty();
+    let mut shown = console.clone();
+    let mut show = |event: &LabEvent| show(event, has_programs, width, args.json, &mut shown);
+    stage::run(&request, &mut show, |document| {
+        if args.json {
+            console.print(&console::json(document)?);
+        }
+        Ok(code(document))
+    })
 }
 
-fn plan(args: &UpArgs) -> Result<Plan, Failure> {
-    let plan = match (&args.plan, args.shape.shape) {
+fn hosts(args: &UpArgs) -> Result<LabHosts, Failure> {
+    let ShapeArgs { pairs, hosts, routers, .. } = args.shape;
+    let ShapeArgs { path, bottleneck, access, rtts, .. } = args.shape.clone();
+    match (&args.plan, args.shape.shape) {
         (Some(path), _) => {
             let file = path.display().to_string();
-            let text = input::text(path, input::PLAN)
+            let text = input::plan(path)
                 .map_err(|error| Failure::usage(format!("cannot read {file}: {error}")))?;
-            Plan::parse(&file, &text, &mut input::of_a_path)
+            Ok(LabHosts::Plan { file, text })
         }
         (None, Some(kind)) => {
-            let ShapeArgs { pairs, hosts, routers, .. } = args.shape;
-            let ShapeArgs { path, bottleneck, access, rtts, .. } = args.shape.clone();
             let shape = Shape { kind, path, pairs, hosts, routers, bottleneck, access, rtts };
-            Plan::from_shape(&shape, &mut input::of_a_path)
+            Ok(LabHosts::Shape(shape))
         }
-        (None, None) => {
-            return Err(Failure::usage("no plan given; name a plan file or use --shape"));
-        }
-    };
-    plan.map_err(Failure::usage)
-}
-
-fn job(plan: &Plan, program: &ProgramPlan) -> Job {
-    Job {
-        host: plan.hosts[program.host].name.clone(),
-        arguments: ["/bin/sh", "-c", &program.command].map(OsString::from).into(),
-        words: program.command.clone(),
-        background: program.background,
-        wait: program.wait,
-        start: program.start,
-        stop: program.stop,
-        streams: Streams::Lines,
+        (None, None) => Err(Failure::usage("no plan given; name a plan file or use --shape")),
     }
 }
 
-fn run_inside(plan: &Plan, args: &UpArgs, console: &mut Console) -> Outcome {
-    // Without programs to wait for, the lab is there for commands from outside.
-    let changing = plan.programs.iter().all(|program| program.background);
-    let stage = Stage::build(plan, &args.stage, None, changing)?;
-    console.say(&format!(
-        "lab {}: {} hosts, {} links{}",
-        stage.name,
-        plan.hosts.len(),
-        plan.links.len(),
-        if plan.programs.is_empty() { "; press Ctrl-C to end it" } else { "" }
-    ));
-    let session = Session {
-        jobs: plan.programs.iter().map(|program| job(plan, program)).collect(),
-        changes: plan.changes.clone(),
-        duration: plan.duration,
-    };
-    let jobs = session.jobs.clone();
-    let wide = plan.hosts.iter().map(|host| host.name.len()).max().unwrap_or_default();
-    let mut show = |event: SessionEvent<'_>| show(&event, plan, wide, args.json, console);
-    let ended = session.run(&stage.lab, &stage.reaper, &stage.end_signal, &mut show);
-    let ended = ended.map_err(super::run::start_failure)?;
-    let report = stage.finish(&args.stage)?;
-    if args.json {
-        console.print(&console::json(&LabDocument::new(plan, &jobs, &ended, &report))?);
-    }
-    let code = outcome(&jobs, &ended);
-    Ok(stage::conclude(&report, code))
-}
-
-fn show(event: &SessionEvent<'_>, plan: &Plan, wide: usize, json: bool, console: &mut Console) {
+fn show(event: &LabEvent, has_programs: bool, width: usize, json: bool, console: &mut Console) {
     match event {
-        SessionEvent::Line(job, line) => {
-            let text = format!("{:wide$} | {}", job.host, untrusted::shown(line, false));
+        LabEvent::Up { name, hosts, links } => console.say(&format!(
+            "lab {name}: {hosts} hosts, {links} links{}",
+            if has_programs { "" } else { "; press Ctrl-C to end it" }
+        )),
+        LabEvent::Line { host, line } => {
+            let text = format!("{host:width$} | {}", untrusted::shown(line, false));
             if json { console.say(&text) } else { console.log(&text) }
         }
-        SessionEvent::NotListening(job, timeout) => console.say(&format!(
-            "lab: {} is not listening after {} s; continuing anyway: {}",
-            job.host,
-            timeout.as_secs(),
-            job.words
+        LabEvent::NotListening { host, command, seconds } => console.say(&format!(
+            "lab: {host} is not listening after {seconds} s; continuing anyway: {command}"
         )),
-        SessionEvent::Ended(job, code) if *code != 0 => {
-            console.say(&format!("lab: on {}, exit code {code}: {}", job.host, job.words));
+        LabEvent::Exited { host, command, code } if *code != 0 => {
+            console.say(&format!("lab: on {host}, exit code {code}: {command}"));
         }
-        SessionEvent::Changed(change) => {
-            let link = &plan.links[change.link].name;
-            console.say(&format!("lab: {} s: {link}: {}", seconds(change.at), change.set));
+        LabEvent::Changed { at_s, link, set } => {
+            console.say(&format!("lab: {at_s} s: {link}: {set}"));
         }
-        SessionEvent::Begun | SessionEvent::Started(_) | SessionEvent::Ended(..) => {}
+        _ => {}
     }
-}
-
-fn seconds(time: Duration) -> f64 {
-    time.as_secs_f64()
 }
 
 /// The exit code of the lab; a failed program is reported with its last lines.
-fn outcome(jobs: &[Job], ended: &SessionEnd) -> Code {
-    match ended.why {
+fn code(document: &LabDocument) -> Code {
+    match document.why {
         EndReason::Done | EndReason::Duration => DONE,
         EndReason::Signal(signal) => 128 + signal,
         EndReason::Broken => FAILED,
         EndReason::Failed(index) => {
-            if let (Some(job), Some(end)) =
-                (jobs.get(index), ended.ends.get(index).and_then(Option::as_ref))
-            {
-                let code = end.code.unwrap_or_default();
+            if let Some(program) = document.programs.get(index) {
+                let code = program.exit_code.unwrap_or_default();
                 console::note(&format!(
                     "longhaul: on {}, exit code {code}: {}",
-                    job.host, job.words
+                    program.on, program.command
                 ));
-                for line in &end.last_lines {
+                for line in &program.last_lines {
                     console::note(&format!("longhaul:   {}", untrusted::shown(line, false)));
                 }
             }

@@ -4,8 +4,8 @@ use crate::ask;
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::token;
-use campaign::HostAccess;
 use clap::Args;
+use longhaul::study::StudyHostAccess;
 use report::untrusted::clean;
 use std::path::PathBuf;
 use study::Study;
@@ -30,9 +30,9 @@ pub(super) struct HostArgs {
 }
 
 impl HostArgs {
-    pub(super) fn access(&self, console: &mut Console) -> Result<HostAccess, Failure> {
+    pub(super) fn access(&self, console: &mut Console) -> Result<StudyHostAccess, Failure> {
         let token = self.token_file.as_ref().map(|file| token::of_file(file, console));
-        Ok(HostAccess {
+        Ok(StudyHostAccess {
             ssh: self.ssh.split_whitespace().map(str::to_owned).collect(),
             far_program: self.far_program.clone(),
             own_program: std::env::current_exe().map_err(Failure::work)?,

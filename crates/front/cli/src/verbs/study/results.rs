@@ -1,16 +1,15 @@
 //! `longhaul study report` and `export`: the results of a study that ran, or is running.
 
-use super::pages;
 use crate::console::{self, Console};
 use crate::failure::{Code, DONE, FAILED, Failure, NOT_VALID, Outcome};
 use crate::output_path::OutputPath;
-use crate::test_report;
-use campaign::{ParquetExportError, Store};
 use clap::Args;
-use record::{StudyReport, StudyRun};
+use longhaul::study::{
+    self, ExportForm, Exported, StudyCompareRequest, StudyExportRequest, StudyReportRequest,
+};
+use record::StudyReport;
 use report::terminal::{self, Style};
-use std::path::{Path, PathBuf};
-use study::Study;
+use std::path::PathBuf;
 
 /// Report on a study, finished or not: on the terminal, as a page, or as JSON
 #[derive(Debug, Args)]
@@ -88,84 +87,50 @@ struct Form {
     svg: Option<OutputPath>,
 }
 
-/// A study with its runs.
-pub(super) struct Results {
-    pub(super) study: Study,
-    /// Of each part.
-    pub(super) runs: Vec<Vec<StudyRun>>,
-    pub(super) report: StudyReport,
-    /// Kernel and cores of the host that measured.
-    pub(super) host: String,
+pub(super) fn shown(report: &StudyReport, json: bool, style: &Style) -> Result<String, Failure> {
+    if json { console::json(report) } else { Ok(terminal::study(report, style)) }
 }
 
-impl Results {
-    pub(super) fn of(study: Study, store: &Store) -> Result<Self, Failure> {
-        let runs = study.parts.iter().map(|part| store.runs(&part.name));
-        let runs: Vec<Vec<StudyRun>> = runs.collect::<Result<_, _>>().map_err(Failure::work)?;
-        let report = StudyReport {
-            not_set: store.not_set().map_err(Failure::work)?,
-            hosts: store.hosts().map_err(Failure::work)?,
-            ..study.report(&runs, study::trends(&study, &runs))
-        };
-        let host = store.property("host").map_err(Failure::work)?;
-        Ok(Results { study, runs, report, host })
+/// A trend that fails is a failure; cells without a valid run are not valid, and so is a study
+/// whose runs are all done and do not show a trend.
+pub(super) fn code(report: &StudyReport) -> Code {
+    let is_done = |holds: fn(&record::StudyCell) -> bool| {
+        report.parts.iter().flat_map(|part| &part.cells).all(holds)
+    };
+    let unmeasured =
+        report.done >= report.runs && report.trends.iter().any(|trend| trend.holds.is_none());
+    if report.trends.iter().any(|trend| trend.holds == Some(false)) {
+        FAILED
+    } else if !is_done(|cell| cell.done == 0 || cell.valid > 0) || unmeasured {
+        NOT_VALID
+    } else {
+        DONE
     }
+}
 
-    /// The study of a directory.
-    fn read(folder: &Path) -> Result<(Self, Store), Failure> {
-        let store = Store::read(folder).map_err(Failure::usage)?;
-        let study = store.study().map_err(Failure::usage)?;
-        Ok((Results::of(study, &store)?, store))
-    }
+fn page(file: &Option<OutputPath>) -> Option<PathBuf> {
+    file.as_ref().map(|file| file.to_path_buf())
+}
 
-    pub(super) fn shown(&self, json: bool, style: &Style) -> Result<String, Failure> {
-        if json { console::json(&self.report) } else { Ok(terminal::study(&self.report, style)) }
-    }
-
-    /// A trend that fails is a failure; cells without a valid run are not valid, and so is a study
-    /// whose runs are all done and do not show a trend.
-    pub(super) fn code(&self) -> Code {
-        let report = &self.report;
-        let is_done = |holds: fn(&record::StudyCell) -> bool| {
-            report.parts.iter().flat_map(|part| &part.cells).all(holds)
-        };
-        let unmeasured =
-            report.done >= report.runs && report.trends.iter().any(|trend| trend.holds.is_none());
-        if report.trends.iter().any(|trend| trend.holds == Some(false)) {
-            FAILED
-        } else if !is_done(|cell| cell.done == 0 || cell.valid > 0) || unmeasured {
-            NOT_VALID
-        } else {
-            DONE
-        }
+fn say_written(html: Option<&PathBuf>, console: &mut Console) {
+    if let Some(file) = html {
+        console.say(&format!("page written to {}", file.display()));
     }
 }
 
 pub(super) fn report(args: &ReportArgs, console: &mut Console) -> Outcome {
-    let (results, _) = Results::read(&args.folder)?;
-    if let Some(file) = &args.html {
-        pages::write_report(&results, file)?;
-        console.say(&format!("page written to {}", file.display()));
-    }
-    console.print(&results.shown(args.json, &console.out)?);
-    Ok(results.code())
+    let request = StudyReportRequest { folder: args.folder.clone(), html: page(&args.html) };
+    let report = study::report(&request)?;
+    say_written(request.html.as_ref(), console);
+    console.print(&shown(&report, args.json, &console.out)?);
+    Ok(code(&report))
 }
 
 pub(super) fn compare(args: &CompareArgs, console: &mut Console) -> Outcome {
-    test_report::check_writable(args.html.as_deref())?;
-    let ((first, _), (second, _)) = (Results::read(&args.first)?, Results::read(&args.second)?);
-    let comparison = study::compare((&first.study, &first.runs), (&second.study, &second.runs));
-    let mut comparison = comparison.map_err(Failure::usage)?;
-    let folders = [&args.first, &args.second].map(|folder| folder.display().to_string());
-    // Two runs of one plan have one name.
-    if comparison.names[0] == comparison.names[1] {
-        comparison.names = folders;
-    }
-    if let Some(file) = &args.html {
-        let page = report::html::study_comparison_page(&comparison);
-        store::write(file, page.as_bytes()).map_err(Failure::work)?;
-        console.say(&format!("page written to {}", file.display()));
-    }
+    let folders = [args.first.clone(), args.second.clone()];
+    let request = StudyCompareRequest { folders, html: page(&args.html) };
+    let comparison = study::compare(&request)?;
+    say_written(request.html.as_ref(), console);
     console.print(&if args.json {
         console::json(&comparison)?
     } else {
@@ -175,26 +140,23 @@ pub(super) fn compare(args: &CompareArgs, console: &mut Console) -> Outcome {
 }
 
 pub(super) fn export(args: &ExportArgs, console: &mut Console) -> Outcome {
-    let (results, _) = Results::read(&args.folder)?;
-    if let Some(folder) = &args.form.parquet {
-        let files = campaign::parquet(&results.study, &results.runs, folder);
-        let files = files.map_err(|error| match error {
-            ParquetExportError::Exists(_) => Failure::usage(error),
-            other => Failure::work(other),
-        })?;
-        console.say(&format!("{files} files written below {}", folder.display()));
-        return Ok(DONE);
-    }
-    if let Some(folder) = &args.form.svg {
-        let files = pages::write_plots(&results, folder)?;
-        console.say(&format!("{files} plots written to {}", folder.display()));
-        return Ok(DONE);
-    }
-    let text = if args.form.csv {
-        campaign::csv(&results.study, &results.runs)
-    } else {
-        campaign::json_lines(&results.study, &results.runs)
+    let Form { csv, json: _, parquet, svg } = &args.form;
+    let form = match (parquet, svg) {
+        (Some(folder), _) => ExportForm::Parquet(folder.to_path_buf()),
+        (None, Some(folder)) => ExportForm::Svg(folder.to_path_buf()),
+        (None, None) if *csv => ExportForm::Csv,
+        (None, None) => ExportForm::Json,
     };
-    console.print(&text);
+    let request = StudyExportRequest { folder: args.folder.clone(), form };
+    match (study::export(&request)?, &request.form) {
+        (Exported::Text(text), _) => console.print(&text),
+        (Exported::Files(files), ExportForm::Svg(folder)) => {
+            console.say(&format!("{files} plots written to {}", folder.display()));
+        }
+        (Exported::Files(files), ExportForm::Parquet(folder)) => {
+            console.say(&format!("{files} files written below {}", folder.display()));
+        }
+        (Exported::Files(_), ExportForm::Csv | ExportForm::Json) => {}
+    }
     Ok(DONE)
 }

@@ -1,20 +1,19 @@
 //! `longhaul study run`.
 
 use super::hosts::{self, HostArgs};
-use super::pages;
-use super::results::Results;
+use super::results::{code, shown};
 use crate::ask;
 use crate::console::Console;
-use crate::failure::{DONE, FAILED, Failure, Outcome};
+use crate::failure::{DONE, Failure, Outcome};
 use crate::output_path::OutputPath;
-use crate::{console, inside, stop};
-use campaign::{CampaignError, CaptureOptions, Event, HostAccess, Options, Progress, Store};
+use crate::{inside, stop};
 use clap::Args;
+use longhaul::study::{StudyEvent, StudyRequest};
 use record::{RunStatus, StudyProgram, StudyRun};
 use report::terminal;
 use report::untrusted::clean;
 use std::path::{Path, PathBuf};
-use study::{Part, Run, Study};
+use study::Study;
 use units::{BitRate, ByteCount};
 
 /// Run a study in emulated labs or between real hosts, or resume one
@@ -83,7 +82,8 @@ impl RunArgs {
 }
 
 pub(super) fn run(args: &RunArgs, console: &mut Console) -> Outcome {
-    let study = super::find(&args.plan, args.is_quick(), args.only.as_deref())?;
+    let plan = super::find(&args.plan, args.only.as_deref())?;
+    let study = plan.study(args.is_quick())?;
     if args.dry_run {
         super::show_plan(&study, args.json, console)?;
         return Ok(DONE);
@@ -94,31 +94,24 @@ pub(super) fn run(args: &RunArgs, console: &mut Console) -> Outcome {
         ));
     }
     let folder = args.out.as_deref().map_or_else(|| default_folder(&study, args), Path::to_owned);
-    check_folder(&study, &folder)?;
-    if !allowed(args, &study, console)? || !hosts::allowed(&args.hosts, &study, console)? {
+    let mut request = StudyRequest {
+        quick: args.is_quick(),
+        attempts: args.attempts,
+        serial: args.serial,
+        capture: args.pcap.then_some(args.pcap_max),
+        ..StudyRequest::new(plan, folder)
+    };
+    request.check_folder(&study)?;
+    request.allow_commands = allowed(args, &study, console)?;
+    request.allow_sysctls = request.allow_commands && hosts::allowed(&args.hosts, &study, console)?;
+    if !request.allow_sysctls {
         return Ok(DONE);
     }
-    let access = args.hosts.access(console)?;
+    request.access = args.hosts.access(console)?;
     if study.real_hosts().is_some() {
-        return run_inside(args, &study, &folder, &access, console);
+        return run_inside(&request, &study, args.json, console);
     }
-    inside::sandbox(|| run_inside(args, &study, &folder, &access, console))
-}
-
-/// The files of programs, and disks, cover /dev/shm while a study runs.
-fn check_folder(study: &Study, folder: &Path) -> Result<(), Failure> {
-    const COVERED: &str = "/dev/shm";
-    let folder = std::path::absolute(folder).map_err(Failure::usage)?;
-    // Of a directory that is yet to be made, the ones above it.
-    let real = folder.ancestors().find_map(|above| above.canonicalize().ok());
-    let covers = !study.programs().is_empty() || study.sends_files();
-    if covers && real.is_some_and(|real| real.starts_with(COVERED)) {
-        let problem = format!(
-            "a study with programs or files cannot write below {COVERED}; give another --out"
-        );
-        return Err(Failure::usage(problem));
-    }
-    Ok(())
+    inside::sandbox(|| run_inside(&request, &study, args.json, console))
 }
 
 /// Whether the programs that the plan brings may run. Asked each time: results that are there
@@ -141,50 +134,30 @@ fn default_folder(study: &Study, args: &RunArgs) -> PathBuf {
     PathBuf::from(format!("{}{quick}{only}.study", study.name))
 }
 
-fn run_inside(
-    args: &RunArgs,
-    study: &Study,
-    folder: &Path,
-    access: &HostAccess,
-    console: &mut Console,
-) -> Outcome {
+fn run_inside(request: &StudyRequest, study: &Study, json: bool, console: &mut Console) -> Outcome {
     let stop = stop::on_signals();
-    let mut store = Store::open(folder, study).map_err(Failure::usage)?;
-    let mut show = Show { console };
-    show.introduce(study, folder);
-    let captures = CaptureOptions { folder: folder.to_owned(), max_size: args.pcap_max };
-    let options = Options {
-        attempts: args.attempts,
-        parallel: if args.serial { 1 } else { 2 },
-        captures: args.pcap.then_some(captures),
-    };
-    let ended =
-        campaign::run(study, &mut store, &options, access, &mut |event| show.event(&event), &stop);
+    let mut show = Show { console, study, folder: &request.folder };
+    let report = longhaul::study::run(request, &mut |event| show.event(&event), &stop);
     console.clear();
-    match ended {
-        Err(error @ CampaignError::Interrupted) => {
-            console::complain(&error.to_string());
-            return Ok(FAILED);
-        }
-        other => other.map_err(Failure::work)?,
+    let report = report?;
+    console.print(&shown(&report, json, &console.out)?);
+    console.say(&format!("page written to {}", request.page().display()));
+    if let Some(folder) = request.captures_folder() {
+        console.say(&format!("captures in {}", folder.display()));
     }
-    let results = Results::of(study.clone(), &store)?;
-    let page = pages::write_all(&results, &store, folder)?;
-    console.print(&results.shown(args.json, &console.out)?);
-    console.say(&format!("page written to {}", page.display()));
-    if args.pcap {
-        console.say(&format!("captures in {}", campaign::captures_folder(folder).display()));
-    }
-    Ok(results.code())
+    Ok(code(&report))
 }
 
 /// Shows progress.
 struct Show<'a> {
     console: &'a mut Console,
+    study: &'a Study,
+    folder: &'a Path,
 }
 
 impl Show<'_> {
-    fn introduce(&mut self, study: &Study, folder: &Path) {
+    fn introduce(&mut self) {
+        let Show { study, folder, .. } = *self;
         let about = report::long_time(study.estimate().as_secs_f64());
         self.console.say(&study.question);
         let what = match study.real_hosts() {
@@ -199,27 +172,21 @@ impl Show<'_> {
         self.console.say(&format!("{runs} runs in {folder}, about {about} in all. {what}"));
     }
 
-    fn event(&mut self, event: &Event<'_>) {
+    fn event(&mut self, event: &StudyEvent) {
         match event {
-            Event::Begins { progress, part, run, attempt, .. } => {
+            StudyEvent::Opened => self.introduce(),
+            StudyEvent::Begins { progress, name, repeat, attempt } => {
                 let again =
                     if *attempt > 1 { format!(", attempt {attempt}") } else { String::new() };
-                let name = name(part, *run);
-                let line = format!(
-                    "{}/{}  {} left  {name}, repeat {}{again}",
-                    progress.done + 1,
-                    progress.all,
-                    left(progress),
-                    run.repeat
-                );
+                let (done, all) = (progress.done + 1, progress.all);
+                let left = report::long_time(progress.left_s);
+                let line = format!("{done}/{all}  {left} left  {name}, repeat {repeat}{again}");
                 self.console.live(&line);
             }
-            Event::Retried { part, run, reason } => {
-                let reason = clean(reason);
-                self.console.say(&format!("trying {} again: {reason}", name(part, *run)));
+            StudyEvent::Retried { name, reason } => {
+                self.console.say(&format!("trying {name} again: {}", clean(reason)));
             }
-            Event::Ended { progress, part, run } => {
-                let name = name(part, Run { cell: run.cell, repeat: run.repeat });
+            StudyEvent::Ended { progress, name, run } => {
                 self.console.say(&format!(
                     "{:>width$}/{}  {name}  {}",
                     progress.done,
@@ -230,16 +197,6 @@ impl Show<'_> {
             }
         }
     }
-}
-
-/// The run's part and its cell's values.
-fn name(part: &Part, run: Run) -> String {
-    let label = part.plan.label(&part.plan.cell(run.cell));
-    if part.name.is_empty() { label } else { format!("{} {label}", part.name) }
-}
-
-fn left(progress: &Progress) -> String {
-    report::long_time(progress.left.as_secs_f64())
 }
 
 fn outcome(run: &StudyRun) -> String {

@@ -1,15 +1,15 @@
 //! `tune apply`.
 
 use super::goal::GoalArgs;
-use super::{Host, advise, json};
+use super::{Host, say};
 use crate::ask;
-use crate::console::Console;
+use crate::console::{self, Console};
 use crate::failure::{DONE, FAILED, Failure, Outcome};
 use clap::Args;
 use host::signals;
+use longhaul::tune;
 use record::TunePlan;
 use report::terminal;
-use tune::{JournalError, LockError, TunerError};
 
 /// Apply a plan to this host; journals the previous values first
 #[derive(Debug, Args)]
@@ -41,8 +41,8 @@ Each value is read back. Settings that cannot be changed here are skipped and
 reported. Plans stack: each `longhaul tune rollback` reverts the last one.";
 
 pub(super) fn run(args: &ApplyArgs, host: &Host<'_>, console: &mut Console) -> Outcome {
-    let &Host { tuner, as_json, undo, .. } = host;
-    let plan = advise(&args.goal)?;
+    let &Host { tuned, as_json, undo } = host;
+    let plan = tune::plan(&args.goal.goal()?)?;
     if !as_json {
         // What it leaves alone is for whoever plans.
         let changes = TunePlan { unchanged: Vec::new(), ..plan.clone() };
@@ -50,20 +50,22 @@ pub(super) fn run(args: &ApplyArgs, host: &Host<'_>, console: &mut Console) -> O
         console.print("\n");
     }
     // Before the question: it may not be possible at all.
-    let mut done = tuner.dry_run(&plan, args.persist).map_err(failed)?;
+    let mut done = tuned.dry_run(&plan, args.persist)?;
     if !args.dry_run {
         let idle = plan.settings.is_empty() && !args.persist;
         if !args.yes && !idle && !asked("Apply this plan?")? {
             console.say("nothing was changed");
             return Ok(FAILED);
         }
-        let lock = host.lock(console)?;
         // Not interruptible: it is short, and half a plan is useless.
         signals::block();
-        done = tuner.apply(&lock, &plan, args.persist).map_err(failed)?;
+        done = tuned.apply(&plan, args.persist, &mut |event| say(&event, console))?;
     }
-    let text =
-        if as_json { json(&done)? } else { terminal::tune_applied(&done, undo, &console.out) };
+    let text = if as_json {
+        console::json(&done)?
+    } else {
+        terminal::tune_applied(&done, undo, &console.out)
+    };
     console.print(&text);
     let short = done.settings.iter().all(|one| one.outcome == record::Outcome::Skipped);
     let unkept = args.persist && done.persisted.is_none() && done.journal.is_some();
@@ -73,27 +75,4 @@ pub(super) fn run(args: &ApplyArgs, host: &Host<'_>, console: &mut Console) -> O
 /// Asks a yes/no question.
 pub(super) fn asked(question: &str) -> Result<bool, Failure> {
     ask::yes(question, "--yes")
-}
-
-pub(super) fn failed(error: TunerError) -> Failure {
-    match error {
-        TunerError::NotPermitted { .. } => Failure::usage(error),
-        TunerError::Journal(error) => unfit(error),
-        other => Failure::work(other),
-    }
-}
-
-/// An unusable directory is a usage error.
-pub(super) fn unfit(error: JournalError) -> Failure {
-    match error {
-        JournalError::Access { .. } => Failure::usage(error),
-        other => Failure::work(other),
-    }
-}
-
-pub(super) fn locked(error: LockError) -> Failure {
-    match error {
-        LockError::Held(_) => Failure::work(error),
-        LockError::Access { .. } => Failure::usage(error),
-    }
 }

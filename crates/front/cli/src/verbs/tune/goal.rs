@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum, value_parser};
-use tune::{Goal, Profile};
+use longhaul::tune::{Goal, Profile, TuneGoal};
 use units::{BitRate, Rtt};
 
 #[derive(Debug, Args)]
@@ -28,9 +28,12 @@ pub(super) struct GoalArgs {
 }
 
 impl GoalArgs {
-    pub(super) fn goal(&self) -> Result<Goal, Failure> {
+    pub(super) fn goal(&self) -> Result<TuneGoal, Failure> {
+        let congestion = self.congestion.clone();
         let (rate, rtt) = match (self.profile, self.rate, self.rtt) {
-            (Some(Kind(profile)), ..) => return Ok(Goal::Profile(profile)),
+            (Some(Kind(profile)), ..) => {
+                return Ok(TuneGoal { goal: Goal::Profile(profile), congestion });
+            }
             (None, Some(rate), Some(rtt)) => (rate, rtt),
             _ => return Err(Failure::usage("give --rate and --rtt, or --profile")),
         };
@@ -42,11 +45,7 @@ impl GoalArgs {
                 "an RTT of zero needs no window; measure it with longhaul ping",
             ));
         }
-        Ok(Goal::Target { rate, rtt, streams: self.streams })
-    }
-
-    pub(super) fn congestion(&self) -> Option<&str> {
-        self.congestion.as_deref()
+        Ok(TuneGoal { goal: Goal::Target { rate, rtt, streams: self.streams }, congestion })
     }
 }
 

@@ -1,16 +1,16 @@
 //! `tune rollback` and `tune status`.
 
-use super::apply::{asked, failed, unfit};
-use super::{Host, json};
+use super::apply::asked;
+use super::{Host, say};
 use crate::ask;
-use crate::console::Console;
+use crate::console::{self, Console};
 use crate::failure::{DONE, FAILED, Outcome};
 use clap::Args;
 use host::signals;
+use longhaul::tune::{Decision, Foreign};
 use record::{RevertOutcome, TuneStatus};
 use report::terminal;
 use std::path::Path;
-use tune::{Decision, Foreign};
 
 /// Restore the values from before the last apply
 #[derive(Debug, Args)]
@@ -48,9 +48,9 @@ Examples:
   sudo longhaul tune status --json | jq '.applied[].settings[].standing'";
 
 pub(super) fn run(args: &RollbackArgs, host: &Host<'_>, console: &mut Console) -> Outcome {
-    let &Host { tuner, as_json, .. } = host;
-    let status = tuner.status().map_err(unfit)?;
-    say_where(&status, tuner.folder, console);
+    let &Host { tuned, as_json, .. } = host;
+    let status = tuned.status()?;
+    say_where(&status, tuned.journals(), console);
     if !args.yes && !status.applied.is_empty() {
         console.say(&terminal::tune_status(&status, &console.err));
         let question = match (args.all, status.applied.len()) {
@@ -63,17 +63,20 @@ pub(super) fn run(args: &RollbackArgs, host: &Host<'_>, console: &mut Console) -
             return Ok(FAILED);
         }
     }
-    let lock = host.lock(console)?;
     if args.yes {
         signals::block();
     }
-    let done = tuner.undo(&lock, args.all, &mut |foreign| match (args.force, args.yes) {
+    let mut decide = |foreign: &Foreign<'_>| match (args.force, args.yes) {
         (true, _) => Decision::Overwrite,
         (false, true) => Decision::Keep,
-        (false, false) => decide(foreign),
-    });
-    let done = done.map_err(failed)?;
-    let text = if as_json { json(&done)? } else { terminal::tune_rolled_back(&done, &console.out) };
+        (false, false) => ask_about(foreign),
+    };
+    let done = tuned.rollback(args.all, &mut |event| say(&event, console), &mut decide)?;
+    let text = if as_json {
+        console::json(&done)?
+    } else {
+        terminal::tune_rolled_back(&done, &console.out)
+    };
     console.print(&text);
     let kept = |state| matches!(state, RevertOutcome::Failed | RevertOutcome::Left);
     let unfinished = done.settings.iter().any(|one| kept(one.state) && !one.note.is_empty());
@@ -88,7 +91,7 @@ fn say_where(status: &TuneStatus, journals: &Path, console: &mut Console) {
     }
 }
 
-fn decide(foreign: &Foreign<'_>) -> Decision {
+fn ask_about(foreign: &Foreign<'_>) -> Decision {
     let Foreign { key, now, set, before } = foreign;
     let what = match (now, set, before) {
         (Some(now), Some(set), Some(before)) => {
@@ -105,10 +108,14 @@ fn decide(foreign: &Foreign<'_>) -> Decision {
 }
 
 pub(super) fn status(host: &Host<'_>, console: &mut Console) -> Outcome {
-    let &Host { tuner, as_json, .. } = host;
-    let status = tuner.status().map_err(unfit)?;
-    say_where(&status, tuner.folder, console);
-    let text = if as_json { json(&status)? } else { terminal::tune_status(&status, &console.out) };
+    let &Host { tuned, as_json, .. } = host;
+    let status = tuned.status()?;
+    say_where(&status, tuned.journals(), console);
+    let text = if as_json {
+        console::json(&status)?
+    } else {
+        terminal::tune_status(&status, &console.out)
+    };
     console.print(&text);
     Ok(DONE)
 }

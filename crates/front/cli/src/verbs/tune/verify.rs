@@ -1,7 +1,7 @@
 //! `tune verify`.
 
-use super::apply::{asked, failed};
-use super::{Host, json};
+use super::apply::asked;
+use super::{Host, say};
 use crate::console::Console;
 use crate::failure::{DONE, FAILED, Failure, Outcome};
 use crate::host_port;
@@ -9,19 +9,14 @@ use crate::token::TokenArgs;
 use crate::verbs::probe_args::seconds;
 use crate::{console, stop};
 use clap::{Args, value_parser};
-use host::identity;
 use longhaul::cross_traffic;
-use perf::client::{self, ClientConfig, Family};
-use perf::{Event, PerfError, StopFlag};
-use record::{Direction, Measurement, StepVerdict, VerifyReport};
+use longhaul::tune::verify::{self, Family, Session};
+use longhaul::tune::{TuneEvent, TuneVerifyEvent, TuneVerifyRequest};
+use record::{Direction, VerifyReport};
 use report::terminal;
 use std::net::{IpAddr, ToSocketAddrs, UdpSocket};
 use std::path::Path;
-use std::thread;
-use std::time::Duration;
-use units::{BitRate, ByteCount, Rtt};
-use verify::VerifyError;
-use verify::steps::{Environment, Job, Prepared, StepEvent};
+use units::{BitRate, Rtt};
 
 /// Apply settings step by step, measure each, and keep those that help
 ///
@@ -99,48 +94,46 @@ Ctrl-C reverts the current step and reports the kept ones; after a kill, run
 others need.";
 
 pub(super) fn run(args: &VerifyArgs, host: &Host<'_>, console: &mut Console) -> Outcome {
-    let &Host { tuner, as_json, undo, .. } = host;
-    let job = job(args)?;
+    let &Host { tuned, as_json, undo } = host;
+    let request = request(args)?;
     let stop = stop::on_signals();
-    // Held from the first test on, so that no other plan is applied in between.
-    let lock = host.lock(console)?;
-    let mut here = Here { console, stop: &stop, as_json, begun: false, length: 0.0 };
-    let prepared = Prepared::new(job, tuner, &mut here).map_err(refused)?;
+    let mut shown = Show { console: console.clone(), as_json, rates: Vec::new() };
+    let mut on_event = |event| shown.event(&event);
+    let session = Session::prepare(&request, tuned, &mut on_event, &stop)?;
     // Before the question: it may not be possible at all.
-    prepared.dry_run(tuner).map_err(failed)?;
-    here.length = prepared.seconds;
+    let prepared = &session.prepared;
     let steps: Vec<_> = prepared.steps.iter().map(|one| (one.name, &*one.settings)).collect();
-    let takes = (prepared.tests(), prepared.seconds);
-    here.show(|style| terminal::verify_plan(&prepared.goal, &steps, takes, style));
+    if !as_json {
+        let takes = (prepared.tests(), prepared.seconds);
+        console.print(&terminal::verify_plan(&prepared.goal, &steps, takes, &console.out));
+    }
     if !args.yes && !steps.is_empty() && !asked("Try these steps?")? {
-        here.console.say("nothing was changed");
+        console.say("nothing was changed");
         return Ok(FAILED);
     }
-    let report = prepared.run(tuner, &lock, &mut here);
-    here.console.clear();
-    let report = report.map_err(refused)?;
-    let text = if as_json { json(&report)? } else { end(&report, undo, here.console) };
-    here.console.print(&text);
-    let stuck = report.steps.iter().any(|step| step.verdict == StepVerdict::Stuck);
+    let report = session.run();
+    shown.console.clear();
+    let report = report?;
+    let text = if as_json { console::json(&report)? } else { end(&report, undo, console) };
+    console.print(&text);
     if report.interrupted {
         console::complain("interrupted; the current step was reverted");
     }
-    Ok(if stuck || report.interrupted { FAILED } else { DONE })
+    Ok(if verify::is_complete(&report) { DONE } else { FAILED })
 }
 
 fn end(report: &VerifyReport, undo: &str, console: &Console) -> String {
     format!("\n{}", terminal::verify_report(report, undo, &console.out))
 }
 
-fn job(args: &VerifyArgs) -> Result<Job, Failure> {
+fn request(args: &VerifyArgs) -> Result<TuneVerifyRequest, Failure> {
     if args.rate == Some(BitRate::ZERO) {
         return Err(Failure::usage("the rate cannot be zero; give one such as --rate 10gbit"));
     }
     if args.rtt == Some(Rtt::ZERO) {
         return Err(Failure::usage("an RTT of zero needs no window; omit --rtt to measure it"));
     }
-    let family = Family::from_flags(args.ipv4, args.ipv6);
-    let rate = match args.rate {
+    let (rate, rate_from) = match args.rate {
         Some(rate) => (rate, "asked".to_owned()),
         None => interface(&args.to, args.port).ok_or_else(|| {
             Failure::usage(
@@ -148,25 +141,22 @@ fn job(args: &VerifyArgs) -> Result<Job, Failure> {
             )
         })?,
     };
-    Ok(Job {
-        client: ClientConfig {
-            ports: args.port..=args.port,
-            family,
-            streams: args.streams,
-            token: args.token.value(),
-            ..ClientConfig::new(&args.to)
-        },
+    Ok(TuneVerifyRequest {
+        port: args.port,
+        rate_from,
+        rtt: args.rtt,
         directions: match (args.both, args.reverse) {
             (true, _) => vec![Direction::Forward, Direction::Reverse],
             (_, true) => vec![Direction::Reverse],
             _ => vec![Direction::Forward],
         },
-        repeats: args.repeat,
+        repeat: args.repeat,
         seconds: args.time,
-        rate,
-        rtt: args.rtt,
+        streams: args.streams,
         congestion: args.congestion.clone(),
-        memory: identity::memory_bytes().map(ByteCount::from_bytes),
+        family: Family::from_flags(args.ipv4, args.ipv6),
+        token: args.token.value(),
+        ..TuneVerifyRequest::new(&args.to, rate)
     })
 }
 
@@ -188,83 +178,46 @@ fn interface(host: &str, port: u16) -> Option<(BitRate, String)> {
     Some((BitRate::from_bps(mbit.checked_mul(1_000_000)?), format!("the speed of {device}")))
 }
 
-fn refused(error: VerifyError) -> Failure {
-    match error {
-        VerifyError::Test { ref source, .. } if source.is_usage() => Failure::usage(error),
-        VerifyError::Plan(_) | VerifyError::NoRoundTrip => Failure::usage(error),
-        VerifyError::Tuner(error) => failed(error),
-        other => Failure::work(other),
-    }
-}
-
-/// Pause between tests: queues drain, and an iperf3 server listens again.
-const PAUSE: Duration = Duration::from_millis(500);
-
-/// This machine and its terminal.
-struct Here<'a> {
-    console: &'a mut Console,
-    stop: &'a StopFlag,
+/// Shows progress.
+struct Show {
+    console: Console,
     as_json: bool,
-    /// Whether a test has run.
-    begun: bool,
-    length: f64,
+    /// Of the intervals of the running test.
+    rates: Vec<BitRate>,
 }
 
-impl Here<'_> {
-    /// Prints a part of the result, unless the output is JSON.
-    fn show(&mut self, draw: impl FnOnce(&terminal::Style) -> String) {
-        if !self.as_json {
-            let style = self.console.out;
-            self.console.print(&draw(&style));
-        }
-    }
-}
-
-impl Environment for Here<'_> {
-    fn measure(&mut self, config: &ClientConfig) -> Result<Measurement, PerfError> {
-        if std::mem::replace(&mut self.begun, true) {
-            thread::sleep(PAUSE);
-        }
-        let (mut rates, style) = (Vec::new(), self.console.err);
-        let length = config.seconds;
-        let (console, stop) = (&mut *self.console, self.stop);
-        let report = client::run(
-            config,
-            &mut |event| {
-                if let Event::Interval(interval) = event {
-                    rates.push(interval.arrival_rate.unwrap_or(interval.rate));
-                    console.live(&terminal::progress(interval.to_s, Some(length), &rates, &style));
-                }
-            },
-            stop,
-        )?;
-        Ok(report.measurement)
-    }
-
-    fn report(&mut self, event: &StepEvent<'_>) {
+impl Show {
+    fn event(&mut self, event: &TuneEvent) {
+        let TuneEvent::Verify(event) = event else { return say(event, &mut self.console) };
         match event {
-            StepEvent::MeasureRtt => self.console.say("measuring the RTT"),
-            StepEvent::Begins { number, of, name, .. } => {
+            TuneVerifyEvent::MeasureRtt => {
+                self.rates.clear();
+                self.console.say("measuring the RTT");
+            }
+            TuneVerifyEvent::Begins { number, of, name } => {
                 self.console.step(&format!("Step {number} of {of}: {name}"));
             }
-            StepEvent::Test { with, direction, number, of } => {
+            TuneVerifyEvent::Test { with, direction, number, of, seconds } => {
+                self.rates.clear();
                 let how = if *with { "with it" } else { "without it" };
                 let way = if *direction == Direction::Reverse { ", reverse" } else { "" };
                 let width = of.to_string().len();
-                self.console
-                    .say(&format!("test {number:width$} of {of}, {how}{way}: {} s", self.length));
+                self.console.say(&format!("test {number:width$} of {of}, {how}{way}: {seconds} s"));
             }
-            StepEvent::Tested(run) => {
+            TuneVerifyEvent::Interval { to_s, of_s, rate } => {
+                self.rates.push(*rate);
+                let style = self.console.err;
+                self.console.live(&terminal::progress(*to_s, Some(*of_s), &self.rates, &style));
+            }
+            TuneVerifyEvent::Tested(run) => {
                 let limit = run.limit.map_or(String::new(), |l| format!(", {}", l.name()));
                 self.console.say(&format!("  {}{limit}", run.throughput_bps));
             }
-            StepEvent::Ended(step) => {
-                self.show(|style| format!("\n{}", terminal::verify_step(step, style)));
+            TuneVerifyEvent::Ended(step) if !self.as_json => {
+                let style = self.console.out;
+                self.console.print(&format!("\n{}", terminal::verify_step(step, &style)));
             }
+            TuneVerifyEvent::Ended(_) => {}
         }
-    }
-
-    fn is_stopped(&self) -> bool {
-        self.stop.is_raised()
     }
 }

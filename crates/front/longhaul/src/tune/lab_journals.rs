@@ -1,26 +1,22 @@
-//! Tuning a host of a running lab: runs the same command there.
+//! Journals of a running lab's hosts: a directory for each lab's process, and one for each host in it.
 
 use super::state::State;
-use crate::failure::{Failure, Outcome};
-use crate::verbs::in_lab;
+use crate::{Fault, Problem};
 use host::directory::{Directory, Trust};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// Runs this command on a host, given as `HOST` or `LAB:HOST`, with its own directory of journals.
-pub(super) fn run(place: &str, persist: bool) -> Outcome {
-    if persist {
-        return Err(Failure::usage(
-            "a lab's host never boots, and the file would affect this machine: omit --persist",
-        ));
-    }
-    let place = in_lab::find(place)?;
+/// The directory of journals of a host of a running lab. Those of labs that have ended are removed.
+///
+/// # Errors
+/// No directory for journals, or one that others can write to.
+pub fn lab_journals(process: u32, host: &str) -> Result<PathBuf, Problem> {
     let state = State::find()?;
     let labs = state.directory.join("labs");
-    remove_ended(&labs, state.trust)
-        .map_err(|error| Failure::usage(format!("cannot keep journals of labs: {error}")))?;
-    let journals = labs.join(place.process.to_string()).join(&place.host);
-    in_lab::run(&place, &["--journals".into(), journals.into_os_string()])
+    remove_ended(&labs, state.trust).map_err(|error| {
+        Problem::new(Fault::Host, format!("cannot keep journals of labs: {error}"))
+    })?;
+    Ok(labs.join(process.to_string()).join(host))
 }
 
 /// The settings of an ended lab are gone: remove its journals.
@@ -62,7 +58,6 @@ mod tests {
     use super::*;
     use std::fs;
     use std::os::unix::fs::{DirBuilderExt, symlink};
-    use std::path::PathBuf;
 
     /// Above any process id: PID_MAX_LIMIT is 2^22 (proc_sys_kernel(5)).
     const ENDED: &str = "99999999";

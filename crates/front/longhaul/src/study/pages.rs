@@ -1,43 +1,42 @@
 //! The pages of a study: its report, and one for each cell.
 
+use super::request;
 use super::results::Results;
-use crate::failure::Failure;
+use crate::{Fault, Problem};
 use campaign::Store;
 use host::directory::{Directory, Trust};
 use host::output_file;
 use record::{Finding, Measurement, RunStatus, StudyRun};
 use report::html::{self, Page, StudyPage};
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use study::{Part, Run};
 
 /// Cells of a part that have a page: of a larger part the first ones.
 const MAX_PAGES: usize = 200;
 
-/// Writes the pages of the cells and the report into the study's directory; the report's file.
-pub(super) fn write_all(
-    results: &Results,
-    store: &Store,
-    folder: &Path,
-) -> Result<PathBuf, Failure> {
+fn failed(error: impl std::fmt::Display) -> Problem {
+    Problem::new(Fault::Internal, error)
+}
+
+/// Writes the pages of the cells and the report into the study's directory.
+pub(super) fn write_all(results: &Results, store: &Store, folder: &Path) -> Result<(), Problem> {
     let cells = std::path::absolute(folder.join("cells"))
         .and_then(|cells| Directory::create(&cells, Trust::Owner));
-    cells.map_err(|error| Failure::work(format!("cannot create cells: {error}")))?;
+    cells.map_err(|error| failed(format!("cannot create cells: {error}")))?;
     for (part, runs) in results.study.parts.iter().zip(&results.runs) {
         for run in shown(runs) {
             let file = folder.join(html::cell_page(&part.name, run.cell));
             if let Some(page) = cell(part, run, store)? {
-                store::write(&file, page.as_bytes()).map_err(Failure::work)?;
+                store::write(&file, page.as_bytes()).map_err(failed)?;
             }
         }
     }
-    let file = folder.join("index.html");
-    write_report(results, &file)?;
-    Ok(file)
+    write_report(results, &request::page(folder))
 }
 
 /// Writes the report, with links to the pages of cells that are beside it.
-pub(super) fn write_report(results: &Results, file: &Path) -> Result<(), Failure> {
+pub(super) fn write_report(results: &Results, file: &Path) -> Result<(), Problem> {
     let folder = file.parent().unwrap_or(Path::new(""));
     let has_page =
         |part: &Part, run: &StudyRun| folder.join(html::cell_page(&part.name, run.cell)).is_file();
@@ -56,27 +55,28 @@ pub(super) fn write_report(results: &Results, file: &Path) -> Result<(), Failure
         host: &results.host,
         pages: &pages,
     });
-    store::write(file, page.as_bytes()).map_err(Failure::work)
+    store::write(file, page.as_bytes()).map_err(failed)
 }
 
 /// Writes each plot of the report as an SVG file into a new directory; how many.
-pub(super) fn write_plots(results: &Results, folder: &Path) -> Result<usize, Failure> {
+pub(super) fn write_plots(results: &Results, folder: &Path) -> Result<usize, Problem> {
     let files = html::study_plots(&results.report, &results.runs);
     if files.is_empty() {
-        return Err(Failure::usage(
+        return Err(Problem::new(
+            Fault::Request,
             "there is nothing to plot: the study has no valid run yet, or none with the figures of its plots",
         ));
     }
     output_file::create_directory(folder).map_err(|error| {
         let folder = folder.display();
         if error.kind() == ErrorKind::AlreadyExists {
-            Failure::usage(format!("{folder} exists; give a directory that does not"))
+            Problem::new(Fault::Request, format!("{folder} exists; give a directory that does not"))
         } else {
-            Failure::work(format!("cannot create {folder}: {error}"))
+            failed(format!("cannot create {folder}: {error}"))
         }
     })?;
     for file in &files {
-        store::write(&folder.join(&file.name), file.svg.as_bytes()).map_err(Failure::work)?;
+        store::write(&folder.join(&file.name), file.svg.as_bytes()).map_err(failed)?;
     }
     Ok(files.len())
 }
@@ -91,11 +91,11 @@ fn shown(runs: &[StudyRun]) -> impl Iterator<Item = &StudyRun> {
 }
 
 /// The page of a run, with each of its flows; `None` if it failed.
-fn cell(part: &Part, run: &StudyRun, store: &Store) -> Result<Option<String>, Failure> {
+fn cell(part: &Part, run: &StudyRun, store: &Store) -> Result<Option<String>, Problem> {
     let key = Run { cell: run.cell, repeat: run.repeat };
     let mut flows: Vec<(&str, Measurement, Finding)> = Vec::new();
     for flow in &run.flows {
-        let found = store.measurement(&part.name, key, &flow.name).map_err(Failure::work)?;
+        let found = store.measurement(&part.name, key, &flow.name).map_err(failed)?;
         if let Some(measurement) = found {
             let finding = diagnose::explain(&measurement);
             flows.push((&flow.name, measurement, finding));

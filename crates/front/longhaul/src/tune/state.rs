@@ -1,13 +1,13 @@
 //! The directory of persistent state. For root only one that nobody else can
 //! write to, whatever the environment says.
 
-use crate::console::Console;
-use crate::failure::Failure;
+use crate::input::path_variable as set;
+use crate::{Fault, Problem};
 use host::directory::{self, Directory, Trust};
 use host::identity;
 use std::io;
 use std::path::{Path, PathBuf};
-use tune::{Adopted, HostDisk, Lock, Tuner};
+use tune::HostDisk;
 
 /// Where root's state is kept (Filesystem Hierarchy Standard, `/var/lib`).
 const SYSTEM: &str = "/var/lib/longhaul";
@@ -29,14 +29,14 @@ impl State {
     /// of the user who called sudo. Another user's is `LONGHAUL_STATE_DIR`, else
     /// longhaul in the user's directory of state (XDG Base Directory, where a
     /// relative path counts as none).
-    pub(super) fn find() -> Result<Self, Failure> {
+    pub(super) fn find() -> Result<Self, Problem> {
         let named = set("LONGHAUL_STATE_DIR");
         let explicit = named.is_some();
         let path = match named {
-            Some(path) => std::path::absolute(&path).map_err(Failure::usage)?,
+            Some(path) => std::path::absolute(&path).map_err(unusable)?,
             None if identity::is_root() => PathBuf::from(SYSTEM),
             None => user_state().ok_or_else(|| {
-                Failure::usage(
+                unusable(
                     "HOME is not set, so there is no directory for the journal; set \
                      LONGHAUL_STATE_DIR",
                 )
@@ -46,7 +46,7 @@ impl State {
     }
 
     /// A given directory, under the same rules.
-    pub(super) fn at(path: &Path) -> Result<Self, Failure> {
+    pub(super) fn at(path: &Path) -> Result<Self, Problem> {
         if identity::is_root() {
             check(path)?;
             let directory = path.to_owned();
@@ -81,34 +81,9 @@ impl State {
     }
 }
 
-/// Moves journals of an earlier version, and reports those it refuses.
-pub(super) fn adopt(
-    tuner: &Tuner<'_>,
-    disk: &HostDisk,
-    earlier: &[PathBuf],
-    console: &mut Console,
-) -> Result<(), Failure> {
-    if earlier.is_empty() {
-        return Ok(());
-    }
-    let lock = Lock::take(&disk.journals, disk.trust).map_err(super::apply::locked)?;
-    for old in earlier {
-        for found in tuner.adopt(&lock, old).map_err(super::apply::unfit)? {
-            console.say(&match found {
-                Adopted::Moved { from, to } => {
-                    format!("moved the journal {} to {}", from.display(), to.display())
-                }
-                Adopted::Refused { path, why } => {
-                    format!("ignored {}: {why}; check it by hand, then remove it", path.display())
-                }
-            });
-        }
-    }
-    Ok(())
-}
-
-fn set(name: &str) -> Option<PathBuf> {
-    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+/// A directory that cannot be used.
+fn unusable(error: impl std::fmt::Display) -> Problem {
+    Problem::new(Fault::Host, error)
 }
 
 fn user_state() -> Option<PathBuf> {
@@ -128,12 +103,12 @@ fn resolved(path: &Path) -> PathBuf {
 }
 
 /// Refuses a path whose existing part others than root can change.
-fn check(path: &Path) -> Result<(), Failure> {
+fn check(path: &Path) -> Result<(), Problem> {
     for ancestor in path.ancestors() {
         match Directory::open(ancestor, Trust::RootOnly) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) if directory::is_unsafe(&error) => {
-                return Err(Failure::usage(format!(
+                return Err(unusable(format!(
                     "refusing {} for root's journals: {error}; set LONGHAUL_STATE_DIR to a path \
                      that only root can write to (chown root, chmod go-w), without links, or \
                      unset it for {SYSTEM}",
@@ -141,7 +116,7 @@ fn check(path: &Path) -> Result<(), Failure> {
                 )));
             }
             Err(error) => {
-                return Err(Failure::usage(format!("cannot open {}: {error}", path.display())));
+                return Err(unusable(format!("cannot open {}: {error}", path.display())));
             }
             Ok(_) => return Ok(()),
         }

@@ -1,0 +1,283 @@
+//! What a study runs, and where.
+
+use crate::{Fault, Field, Problem};
+use campaign::{CaptureOptions, HostAccess, Options};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use study::{BuiltIn, Study};
+use units::ByteCount;
+
+/// A study to run, or to resume.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StudyRequest {
+    /// What varies, and what is measured.
+    pub plan: StudyPlan,
+    /// Directory of the results. Those that are there are not measured again.
+    pub folder: PathBuf,
+    /// Whether to run its short form.
+    #[serde(default)]
+    pub quick: bool,
+    /// Attempts at a run until it is valid, 1 to 100.
+    #[serde(default = "attempts")]
+    pub attempts: u32,
+    /// Whether to run one cell at a time, even where the machine can run two.
+    #[serde(default)]
+    pub serial: bool,
+    /// Whether the programs that the plan brings may run: in the lab's hosts, as nobody if root
+    /// runs the study, otherwise as its user.
+    #[serde(default)]
+    pub allow_commands: bool,
+    /// Whether the plan's sysctls may be set on real hosts. They are reverted after each run.
+    #[serde(default)]
+    pub allow_sysctls: bool,
+    /// Maximum size of the capture of each cell; `None`: no captures.
+    #[serde(default)]
+    pub capture: Option<ByteCount>,
+    /// How real hosts are reached, for plans with `[hosts]`.
+    #[serde(default)]
+    pub access: StudyHostAccess,
+}
+
+/// The plan of a study.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum StudyPlan {
+    /// A study that comes with longhaul.
+    BuiltIn {
+        /// Its name: see [`super::list`].
+        name: String,
+        /// The only trend to run.
+        #[serde(default)]
+        only: Option<String>,
+    },
+    /// A plan (TOML).
+    Text {
+        /// The name of the study.
+        name: String,
+        /// What messages call the plan.
+        file: String,
+        /// The plan.
+        text: String,
+    },
+}
+
+/// How real hosts are reached.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct StudyHostAccess {
+    /// The ssh command, with its options.
+    pub ssh: Vec<String>,
+    /// The program longhaul at the other hosts.
+    pub far_program: String,
+    /// The program longhaul at this host.
+    pub own_program: PathBuf,
+    /// For a server that runs already and requires one.
+    pub token: Option<String>,
+}
+
+impl Default for StudyHostAccess {
+    /// `ssh`, and `longhaul` in the search path of each host.
+    fn default() -> Self {
+        StudyHostAccess {
+            ssh: vec!["ssh".to_owned()],
+            far_program: "longhaul".to_owned(),
+            own_program: "longhaul".into(),
+            token: None,
+        }
+    }
+}
+
+const fn attempts() -> u32 {
+    3
+}
+
+impl StudyPlan {
+    /// The study, checked.
+    ///
+    /// # Errors
+    /// What is wrong with the plan, or the names that exist.
+    pub fn study(&self, quick: bool) -> Result<Study, Problem> {
+        let wrong = |error: String| Problem::new(Fault::Request, error);
+        match self {
+            StudyPlan::BuiltIn { name, only } => {
+                let Some(built_in) = BuiltIn::named(name) else {
+                    let known: Vec<&str> = study::BUILT_IN.iter().map(|one| one.name).collect();
+                    return Err(wrong(format!("built-in studies are {}", known.join(", "))));
+                };
+                built_in.study(quick, only.as_deref()).map_err(wrong)
+            }
+            StudyPlan::Text { name, file, text } => {
+                Study::of_plan(name, text, quick).map_err(|error| wrong(format!("{file}, {error}")))
+            }
+        }
+    }
+}
+
+impl StudyRequest {
+    /// A study with its defaults; programs of the plan and sysctls of real hosts are not allowed.
+    #[must_use]
+    pub fn new(plan: StudyPlan, folder: impl Into<PathBuf>) -> Self {
+        StudyRequest {
+            plan,
+            folder: folder.into(),
+            quick: false,
+            attempts: attempts(),
+            serial: false,
+            allow_commands: false,
+            allow_sysctls: false,
+            capture: None,
+            access: StudyHostAccess::default(),
+        }
+    }
+
+    /// Checks the plan, and what it needs to be allowed.
+    ///
+    /// # Errors
+    /// The field that is wrong, and what it accepts.
+    pub fn check(&self) -> Result<(), Problem> {
+        let study = self.plan.study(self.quick)?;
+        if !(1..=100).contains(&self.attempts) {
+            let what = format!("{} attempts", self.attempts);
+            return Err(Problem::field(Field::Attempts, what, "1 to 100"));
+        }
+        self.check_folder(&study)?;
+        if !self.allow_commands && study.programs().iter().any(|program| !program.built_in) {
+            let accepted = "consent, after reading them";
+            return Err(Problem::field(Field::AllowCommands, "the plan runs programs", accepted));
+        }
+        let Some(_) = study.real_hosts() else { return Ok(()) };
+        if self.capture.is_some() {
+            let problem = "captures are of labs, and this study runs between real hosts";
+            return Err(Problem::field(Field::Capture, problem, "nothing"));
+        }
+        let sets = study.parts.iter().any(|part| !part.plan.sysctls().is_empty());
+        if sets && !self.allow_sysctls {
+            let accepted = "consent, after reading them";
+            let problem = "the plan sets sysctls on real hosts";
+            return Err(Problem::field(Field::AllowSysctls, problem, accepted));
+        }
+        Ok(())
+    }
+
+    /// Whether it runs in labs, so that it needs a sandbox.
+    #[must_use]
+    pub fn needs_sandbox(&self) -> bool {
+        self.plan.study(self.quick).is_ok_and(|study| study.real_hosts().is_none())
+    }
+
+    /// Checks the directory: the files of programs, and disks, cover /dev/shm while a study runs.
+    ///
+    /// # Errors
+    /// A directory that would be covered.
+    pub fn check_folder(&self, study: &Study) -> Result<(), Problem> {
+        const COVERED: &str = "/dev/shm";
+        let wrong = |problem: String| Problem::new(Fault::Request, problem);
+        let folder = std::path::absolute(&self.folder).map_err(|error| wrong(error.to_string()))?;
+        // Of a directory that is yet to be made, the ones above it.
+        let real = folder.ancestors().find_map(|above| above.canonicalize().ok());
+        let covers = !study.programs().is_empty() || study.sends_files();
+        if covers && real.is_some_and(|real| real.starts_with(COVERED)) {
+            let problem = format!("a study with programs or files cannot write below {COVERED}");
+            return Err(wrong(problem).with(Field::Folder, ""));
+        }
+        Ok(())
+    }
+
+    pub(super) fn options(&self) -> Options {
+        let capture = |max_size| CaptureOptions { folder: self.folder.clone(), max_size };
+        Options {
+            attempts: self.attempts,
+            parallel: if self.serial { 1 } else { 2 },
+            captures: self.capture.map(capture),
+        }
+    }
+
+    /// Where the captures of its cells are, if it has any.
+    #[must_use]
+    pub fn captures_folder(&self) -> Option<PathBuf> {
+        self.capture.map(|_| campaign::captures_folder(&self.folder))
+    }
+
+    /// The report's page, which [`super::run()`] writes.
+    #[must_use]
+    pub fn page(&self) -> PathBuf {
+        page(&self.folder)
+    }
+}
+
+pub(super) fn page(folder: &Path) -> PathBuf {
+    folder.join("index.html")
+}
+
+impl StudyHostAccess {
+    pub(super) fn access(&self) -> HostAccess {
+        let StudyHostAccess { ssh, far_program, own_program, token } = self.clone();
+        HostAccess { ssh, far_program, own_program, token }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn field(request: &StudyRequest) -> Option<Field> {
+        request.check().unwrap_err().remedy.map(|remedy| remedy.field)
+    }
+
+    fn text(plan: &str) -> StudyPlan {
+        let (name, file) = ("plan".to_owned(), "plan.toml".to_owned());
+        StudyPlan::Text { name, file, text: plan.to_owned() }
+    }
+
+    const PLAN: &str = "question = \"Does it?\"\n[path]\nrate = \"10mbit\"\nrtt = \"20ms\"\n\
+        [factors]\nstreams = [1, 2]\n[traffic]\nduration = \"1s\"\n[repeats]\ncount = 1\n";
+
+    #[test]
+    fn a_wrong_field_is_named() {
+        let request = StudyRequest::new(text(PLAN), "results");
+        assert_eq!(request.check(), Ok(()));
+        assert!(request.needs_sandbox());
+        assert_eq!(field(&StudyRequest { attempts: 0, ..request.clone() }), Some(Field::Attempts));
+        let wrong = StudyRequest { plan: text("question = 1"), ..request };
+        assert!(wrong.check().unwrap_err().message.starts_with("plan.toml, "));
+    }
+
+    #[test]
+    fn names_that_do_not_exist_are_answered_with_those_that_do() {
+        for (name, only, known) in
+            [("edge", None, "edge-cloud"), ("edge-cloud", Some("none".to_owned()), "none")]
+        {
+            let plan = StudyPlan::BuiltIn { name: name.to_owned(), only };
+            let problem = StudyRequest::new(plan, "results").check().unwrap_err();
+            assert!(problem.message.contains(known), "{problem}");
+        }
+    }
+
+    #[test]
+    fn sysctls_of_real_hosts_need_consent() {
+        let hosts = "[hosts]\nclients = [\"127.0.0.1\"]\nservers = [\"far=127.0.0.1\"]\n[path]";
+        let sysctl = PLAN.replace("streams = [1, 2]", "\"net.ipv4.tcp_sack\" = [0, 1]");
+        let real = StudyRequest::new(text(&sysctl.replace("[path]", hosts)), "results");
+        assert_eq!(field(&real), Some(Field::AllowSysctls));
+        let allowed = StudyRequest { allow_sysctls: true, ..real.clone() };
+        assert_eq!(allowed.check(), Ok(()));
+        assert!(!allowed.needs_sandbox());
+        let capture = Some(ByteCount::from_bytes(1000));
+        assert_eq!(field(&StudyRequest { capture, ..real }), Some(Field::Capture));
+    }
+
+    #[test]
+    fn programs_of_a_plan_need_consent() {
+        let program = "[programs.fetch]\nclient = [\"true\"]\noutput = \"curl\"\n[repeats]";
+        let plan = PLAN.replace("streams = [1, 2]", "congestion = [\"cubic\", \"reno\"]");
+        let plan = plan.replace("[traffic]", "[traffic]\nprogram = \"fetch\"");
+        let plan = text(&plan.replace("[repeats]", program));
+        let request = StudyRequest::new(plan, "results");
+        assert_eq!(field(&request), Some(Field::AllowCommands));
+        let allowed = StudyRequest { allow_commands: true, ..request.clone() };
+        assert_eq!(allowed.check(), Ok(()));
+        let covered = StudyRequest { folder: "/dev/shm/results".into(), ..allowed };
+        assert_eq!(field(&covered), Some(Field::Folder));
+    }
+}

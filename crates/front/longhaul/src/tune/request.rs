@@ -1,0 +1,147 @@
+//! What this host is to be tuned for.
+
+use super::TuneVerifyRequest;
+use crate::{Field, Problem};
+use record::{PlannedSetting, TunePlan, is_tuned_value};
+use serde::{Deserialize, Serialize};
+use tune::Goal;
+use units::{BitRate, Rtt};
+
+/// What is to be done with this host's settings.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum TuneRequest {
+    /// Computes a plan; changes nothing.
+    Plan(TuneGoal),
+    /// Applies a plan, and writes the previous values to a journal first.
+    Apply {
+        /// The plan.
+        plan: TunePlan,
+        /// Whether to apply it at each boot as well.
+        #[serde(default)]
+        persist: bool,
+        /// Whether to change nothing, and to say what would be set.
+        #[serde(default)]
+        dry_run: bool,
+    },
+    /// Restores the values from before the last apply.
+    Rollback {
+        /// Whether to revert every apply, the last one first.
+        #[serde(default)]
+        all: bool,
+        /// Whether to overwrite values that others have changed since.
+        #[serde(default)]
+        force: bool,
+    },
+    /// Applied plans, and values that differ now.
+    Status,
+    /// Applies settings step by step, measures each, and keeps those that help.
+    Verify(TuneVerifyRequest),
+}
+
+/// The goal of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TuneGoal {
+    /// A rate over an RTT, or a profile.
+    pub goal: Goal,
+    /// A congestion control to set as well, by the kernel's name.
+    #[serde(default)]
+    pub congestion: Option<String>,
+}
+
+impl TuneGoal {
+    /// A rate over an RTT, in one connection.
+    #[must_use]
+    pub const fn target(rate: BitRate, rtt: Rtt) -> Self {
+        TuneGoal { goal: Goal::Target { rate, rtt, streams: 1 }, congestion: None }
+    }
+
+    /// Checks the fields.
+    ///
+    /// # Errors
+    /// The field that is wrong, and what it accepts.
+    pub fn check(&self) -> Result<(), Problem> {
+        let Goal::Target { rate, rtt, streams } = self.goal else { return Ok(()) };
+        check_target(Some(rate), Some(rtt))?;
+        if !(1..=65_535).contains(&streams) {
+            return Err(Problem::field(Field::Streams, format!("{streams} streams"), "1 to 65535"));
+        }
+        Ok(())
+    }
+}
+
+/// Checks what is known of a path.
+pub(super) fn check_target(rate: Option<BitRate>, rtt: Option<Rtt>) -> Result<(), Problem> {
+    if rate == Some(BitRate::ZERO) {
+        return Err(Problem::field(Field::Rate, "the rate cannot be zero", "one such as 10gbit"));
+    }
+    if rtt == Some(Rtt::ZERO) {
+        let accepted = "one above 0; ping measures it";
+        return Err(Problem::field(Field::Rtt, "an RTT of zero needs no window", accepted));
+    }
+    Ok(())
+}
+
+/// Checks that a plan, which may have come from anywhere, has settings of plans alone.
+fn check_plan(plan: &TunePlan) -> Result<(), Problem> {
+    let is_of_plans = |one: &&PlannedSetting| is_tuned_value(&one.key, &one.planned);
+    match plan.settings.iter().find(|one| !is_of_plans(one)) {
+        None => Ok(()),
+        Some(PlannedSetting { key, planned, .. }) => {
+            let what = format!("{key} = {planned} is in no plan");
+            Err(Problem::field(Field::Plan, what, "one that was computed for a goal"))
+        }
+    }
+}
+
+impl TuneRequest {
+    /// Checks the fields.
+    ///
+    /// # Errors
+    /// The field that is wrong, and what it accepts.
+    pub fn check(&self) -> Result<(), Problem> {
+        match self {
+            TuneRequest::Plan(goal) => goal.check(),
+            TuneRequest::Verify(request) => request.check(),
+            TuneRequest::Apply { plan, .. } => check_plan(plan),
+            TuneRequest::Rollback { .. } | TuneRequest::Status => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrong_field_is_named() {
+        let (rate, rtt) = (BitRate::from_bps(1_000_000_000), Rtt::from_micros(100_000));
+        assert_eq!(TuneGoal::target(rate, rtt).check(), Ok(()));
+        let field =
+            |goal: TuneGoal| TuneRequest::Plan(goal).check().unwrap_err().remedy.unwrap().field;
+        assert_eq!(field(TuneGoal::target(BitRate::ZERO, rtt)), Field::Rate);
+        assert_eq!(field(TuneGoal::target(rate, Rtt::ZERO)), Field::Rtt);
+        for streams in [0, 65_536] {
+            let goal = Goal::Target { rate, rtt, streams };
+            assert_eq!(field(TuneGoal { goal, congestion: None }), Field::Streams);
+        }
+    }
+
+    #[test]
+    fn a_plan_has_no_other_settings() {
+        let (rate, rtt) = (BitRate::from_bps(1_000_000_000), Rtt::from_micros(100_000));
+        let mut plan = super::super::plan(&TuneGoal::target(rate, rtt)).unwrap();
+        let apply = |plan: &TunePlan| {
+            TuneRequest::Apply { plan: plan.clone(), persist: false, dry_run: true }.check()
+        };
+        assert_eq!(apply(&plan), Ok(()));
+        for (key, planned) in [("kernel.core_pattern", "|/tmp/x"), ("net.ipv4.tcp_sack", "1\n2")] {
+            let (key, planned) = (key.to_owned(), planned.to_owned());
+            let (now, why, risk) = (String::new(), String::new(), String::new());
+            plan.settings = vec![PlannedSetting { key, now, planned, why, risk }];
+            let problem = apply(&plan).unwrap_err();
+            assert_eq!(problem.remedy.unwrap().field, Field::Plan);
+        }
+    }
+}
