@@ -63,16 +63,33 @@ impl From<Problem> for Failure {
 /// The flag, or the argument, of a request's field.
 pub(crate) const fn flag(field: Field) -> &'static str {
     match field {
+        Field::Congestion => "--congestion",
+        Field::Count => "--count",
+        Field::Destinations => "--dst",
         Field::Host => "HOST",
+        Field::IdleTimeout => "--idle-timeout",
         Field::Interval => "--interval",
+        Field::Limits => "another limit",
+        Field::MaxCopies => "--max-copies",
         Field::MaxHops => "--max-hops",
         Field::Method => "another kind of probes",
+        Field::Metrics => "--metrics",
+        Field::MetricsHosts => "--metrics-host",
         Field::Payload => "--size",
         Field::Port => "--port",
+        Field::Ports => "--port",
+        Field::PrivateKey => "--private-key",
         Field::Rate => "--rate",
+        Field::Root => "--root",
         Field::Rtt => "--rtt",
+        Field::Sources => "SRC",
+        Field::Streams => "--streams",
+        Field::Target => "--target",
         Field::Timeout => "--timeout",
+        Field::To => "--to",
+        Field::Tokens => "--tokens",
         Field::Ttl => "--ttl",
+        Field::Users => "--users",
     }
 }
 

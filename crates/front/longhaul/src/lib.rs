@@ -17,8 +17,15 @@
 //! terminal in here, and signals are the caller's: [`StopFlag::raise`] ends a run in good order.
 //! The functions of the modules, which [`run`] calls, have the types of one use case alone.
 
+pub mod calc;
+pub mod copy;
+pub mod doctor;
+pub mod iperf2;
 pub mod ping;
+pub mod secrets;
+pub mod server;
 pub mod trace;
+pub mod watch;
 
 pub use host::stop::StopFlag;
 pub use problem::{Fault, Field, Problem, Remedy};
@@ -33,6 +40,22 @@ pub enum Request {
     Ping(ping::PingRequest),
     /// The route to a host, with loss and RTT of each hop.
     Trace(trace::TraceRequest),
+    /// This host checked against a target.
+    Doctor(doctor::DoctorRequest),
+    /// The checks of another host, as commands.
+    DoctorCommands(doctor::CommandsRequest),
+    /// Counters that another tool printed.
+    Pasted(doctor::PastedRequest),
+    /// Tests and copies served to others.
+    Server(Box<server::ServerRequest>),
+    /// Files copied to or from another host.
+    Copy(copy::CopyRequest),
+    /// A calculation.
+    Calc(calc::CalcRequest),
+    /// Bandwidth-delay product, window and buffers of a path.
+    Bdp(calc::BdpQuestion),
+    /// Running TCP connections of any program.
+    Watch(watch::WatchRequest),
 }
 
 /// What happens meanwhile.
@@ -43,6 +66,14 @@ pub enum Event {
     Ping(ping::PingEvent),
     /// Of [`trace::run`]: the report so far.
     Trace(record::TraceReport),
+    /// Of [`doctor::run`].
+    Doctor(doctor::DoctorEvent),
+    /// Of [`server::run`].
+    Server(Box<server::ServerEvent>),
+    /// Of [`copy::run`].
+    Copy(copy::CopyEvent),
+    /// Of [`watch::run`].
+    Watch(watch::WatchEvent),
 }
 
 /// What comes out: what `--json` of the program prints.
@@ -53,6 +84,22 @@ pub enum Document {
     Ping(record::PingReport),
     /// Of [`trace::run`].
     Trace(record::TraceReport),
+    /// Of [`doctor::run`].
+    Doctor(Box<doctor::DoctorDocument>),
+    /// Of [`doctor::commands`].
+    DoctorCommands(doctor::DoctorCommands),
+    /// Of [`doctor::pasted`].
+    Pasted(doctor::PastedReport),
+    /// Of [`server::run`], whose events say all.
+    Server,
+    /// Of [`copy::run`].
+    Copy(copy::CopyDocument),
+    /// Of [`calc::run`].
+    Calc(calc::CalcResult),
+    /// Of [`calc::bdp`].
+    Bdp(calc::BdpReport),
+    /// Of [`watch::run`]: the last report.
+    Watch(record::WatchReport),
 }
 
 impl Request {
@@ -64,6 +111,14 @@ impl Request {
         match self {
             Request::Ping(request) => request.check()?,
             Request::Trace(request) => request.check()?,
+            Request::Doctor(request) => request.check()?,
+            Request::DoctorCommands(request) => request.check()?,
+            Request::Pasted(_) => {}
+            Request::Server(request) => request.check()?,
+            Request::Copy(request) => request.check()?,
+            Request::Watch(request) => request.check()?,
+            Request::Calc(request) => request.check()?,
+            Request::Bdp(question) => drop(calc::bdp(question)?),
         }
         Ok(())
     }
@@ -88,5 +143,25 @@ pub fn run(
             &mut |report| on_event(Event::Trace(report.clone())),
             stop,
         )?),
+        Request::Doctor(request) => Document::Doctor(Box::new(doctor::run(
+            &request,
+            &mut |event| on_event(Event::Doctor(event)),
+            stop,
+        )?)),
+        Request::DoctorCommands(request) => Document::DoctorCommands(doctor::commands(&request)?),
+        Request::Pasted(request) => Document::Pasted(doctor::pasted(&request)?),
+        Request::Server(request) => {
+            let on_event = &mut |event| on_event(Event::Server(Box::new(event)));
+            server::run(&request, on_event, stop)?;
+            Document::Server
+        }
+        Request::Copy(request) => {
+            Document::Copy(copy::run(&request, &mut |event| on_event(Event::Copy(event)), stop)?)
+        }
+        Request::Calc(request) => Document::Calc(calc::run(&request)?),
+        Request::Bdp(question) => Document::Bdp(calc::bdp(&question)?),
+        Request::Watch(request) => {
+            Document::Watch(watch::run(&request, &mut |event| on_event(Event::Watch(event)), stop)?)
+        }
     })
 }

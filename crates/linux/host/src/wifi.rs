@@ -4,6 +4,7 @@
 
 use crate::netlink::Netlink;
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_GENERIC};
+use record::nic::WifiLink;
 use std::io;
 use units::BitRate;
 
@@ -42,19 +43,6 @@ const BOTH: usize = HEADER + 4;
 
 /// Maximum number of messages in a response; a station has one.
 const MAX_MESSAGES: usize = 64;
-
-/// How a Wi-Fi device sends to its access point.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct WifiLink {
-    /// The rate, framing included: see `model::WIFI_TCP_SHARE` for what TCP gets of it.
-    pub rate_bps: BitRate,
-    /// The standard of the last frame, such as `802.11ax (Wi-Fi 6)`.
-    pub standard: &'static str,
-    /// The channel's width.
-    pub width_mhz: u16,
-    /// Spatial streams; `None` where the standard has one only.
-    pub streams: Option<u8>,
-}
 
 /// How a Wi-Fi device sends to its access point at this moment.
 ///

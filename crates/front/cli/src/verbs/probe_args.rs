@@ -1,8 +1,7 @@
 //! Options that `ping` and `trace` share.
 
-use crate::failure::Failure;
 use clap::Args;
-use probe::{Family, ProbeError};
+use probe::Family;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -47,10 +46,6 @@ pub(super) fn time(text: &str) -> Result<Duration, String> {
     } else {
         Err("give a time above 0 and up to a day, such as 1s, 200ms or 0.2".to_owned())
     }
-}
-
-pub(super) fn failure(error: ProbeError) -> Failure {
-    if error.is_usage() { Failure::usage(error) } else { Failure::work(error) }
 }
 
 #[cfg(test)]

@@ -6,8 +6,9 @@ use crate::console::Console;
 use crate::failure::Failure;
 use crate::verbs::test::cross_traffic::InterfaceCounters;
 use crate::verbs::test::latency::pause;
-use doctor::{Asked, Facts, Root, Target};
+use ::doctor::{Facts, Target, examine, link_rate};
 use host::clock;
+use longhaul::doctor::{Asked, Root, this_nic};
 use perf::StopFlag;
 use record::{AddressFamily, Area, BaselinePath, Check, Verdict};
 use std::net::{IpAddr, SocketAddr};
@@ -80,7 +81,7 @@ impl Examined {
             paths.push(path);
         }
         console.live("Observing other traffic");
-        let link = doctor::link_rate(&facts);
+        let link = link_rate(&facts);
         let mut checks = power_saving(&facts, link);
         checks.extend(traffic(&facts, link, args.duration.unwrap_or(OBSERVED).min(OBSERVED), stop));
         console.clear();
@@ -116,13 +117,13 @@ fn unresolved(addresses: Vec<Resolved>) -> Unmeasured {
 /// Facts of this host, with the device towards an address.
 fn gather(to: IpAddr) -> Facts {
     let asked = Asked { to: Some(to), ..Asked::default() };
-    doctor::gather(&Root::machine(), &asked, &doctor::this_nic)
+    longhaul::doctor::gather(&Root::machine(), &asked, &this_nic)
 }
 
 /// The link rate towards the default route.
 pub(super) fn own_link() -> Option<BitRate> {
-    let facts = doctor::gather(&Root::machine(), &Asked::default(), &doctor::this_nic);
-    doctor::link_rate(&facts)
+    let facts = longhaul::doctor::gather(&Root::machine(), &Asked::default(), &this_nic);
+    link_rate(&facts)
 }
 
 fn power_saving(facts: &Facts, link: Option<BitRate>) -> Vec<Check> {
@@ -135,7 +136,7 @@ fn power_saving(facts: &Facts, link: Option<BitRate>) -> Vec<Check> {
         streams: 1,
         mss: None,
     };
-    let checks = doctor::examine(facts, &target);
+    let checks = examine(facts, &target);
     checks.into_iter().filter(|check| CHECKS.contains(&check.id.as_str())).collect()
 }
 

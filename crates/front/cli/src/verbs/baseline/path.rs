@@ -2,8 +2,9 @@
 
 use super::Server;
 use crate::console::Console;
-use doctor::{PathFacts, PathProbe};
+use ::doctor::PathFacts;
 use host::{clock, names};
+use longhaul::doctor::{self, PathProbe};
 use perf::StopFlag;
 use probe::{Family, ProbeError};
 use record::{AddressFamily, BaselinePath};
