@@ -64,6 +64,38 @@ fields! {
     Sysctls = "sysctls",
     /// The far host.
     Host = "host",
+    /// The far host of a host that is examined.
+    To = "to",
+    /// The limits of a server's tests.
+    Limits = "limits",
+    /// How long a server waits for its one test.
+    IdleTimeout = "idle_timeout_s",
+    /// A file with tokens.
+    Tokens = "tokens",
+    /// A file with a private key.
+    PrivateKey = "private_key",
+    /// A file with users.
+    Users = "users",
+    /// The address of a server's metrics.
+    Metrics = "metrics",
+    /// Names for which the metrics are served.
+    MetricsHosts = "metrics_hosts",
+    /// The directory that copies are served from.
+    Root = "root",
+    /// The maximum number of concurrent copies.
+    MaxCopies = "max_copies",
+    /// The number of reports or probes.
+    Count = "count",
+    /// Ports of connections.
+    Ports = "ports",
+    /// Hosts at the other ends of connections.
+    Destinations = "destinations",
+    /// What is copied.
+    Sources = "sources",
+    /// A rate to keep.
+    Target = "target",
+    /// Congestion control.
+    Congestion = "congestion",
     /// Its port.
     Port = "port",
     /// A rate in bit/s.
@@ -90,8 +122,6 @@ fields! {
     Ttl = "ttl",
     /// The time after which a reply is late.
     Timeout = "timeout",
-    /// A range of ports.
-    Ports = "ports",
     /// The warm-up that a result omits, in seconds.
     OmitSeconds = "omit_seconds",
     /// Bytes that end a test.
@@ -104,8 +134,6 @@ fields! {
     Block = "block",
     /// Blocks back to back.
     Burst = "burst",
-    /// Congestion control.
-    Congestion = "congestion",
     /// The maximum segment size.
     Mss = "mss",
     /// The IPv6 flow label.

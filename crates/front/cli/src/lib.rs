@@ -13,7 +13,6 @@ mod documented;
 mod examples;
 mod failure;
 mod host_port;
-mod http_host;
 mod input;
 mod inside;
 #[cfg(test)]

@@ -18,20 +18,27 @@
 //! The functions of the modules, which [`run`] calls, have the types of one use case alone.
 
 pub mod baseline;
+pub mod calc;
 pub mod capture;
+pub mod copy;
 pub mod cross_traffic;
 pub mod demo;
+pub mod doctor;
 pub mod explain;
 mod helper_process;
 pub mod input;
+pub mod iperf2;
 pub mod lab;
 pub mod pcap;
 pub mod ping;
 mod rtt_under_load;
+pub mod secrets;
+pub mod server;
 pub mod study;
 pub mod test;
 pub mod trace;
 pub mod tune;
+pub mod watch;
 
 pub use helper_process::init;
 pub use host::stop::StopFlag;
@@ -78,6 +85,22 @@ pub enum Request {
     Trace(trace::TraceRequest),
     /// This host's settings for a long path.
     Tune(tune::TuneRequest),
+    /// This host checked against a target.
+    Doctor(doctor::DoctorRequest),
+    /// The checks of another host, as commands.
+    DoctorCommands(doctor::CommandsRequest),
+    /// Counters that another tool printed.
+    Pasted(doctor::PastedRequest),
+    /// Tests and copies served to others.
+    Server(Box<server::ServerRequest>),
+    /// Files copied to or from another host.
+    Copy(copy::CopyRequest),
+    /// A calculation.
+    Calc(calc::CalcRequest),
+    /// Bandwidth-delay product, window and buffers of a path.
+    Bdp(calc::BdpQuestion),
+    /// Running TCP connections of any program.
+    Watch(watch::WatchRequest),
 }
 
 /// What happens meanwhile.
@@ -108,6 +131,14 @@ pub enum Event {
     Trace(record::TraceReport),
     /// Of [`tune::run`].
     Tune(tune::TuneEvent),
+    /// Of [`doctor::run`].
+    Doctor(doctor::DoctorEvent),
+    /// Of [`server::run`].
+    Server(Box<server::ServerEvent>),
+    /// Of [`copy::run`].
+    Copy(copy::CopyEvent),
+    /// Of [`watch::run`].
+    Watch(watch::WatchEvent),
 }
 
 /// What comes out: what `--json` of the program prints.
@@ -146,6 +177,22 @@ pub enum Document {
     Trace(record::TraceReport),
     /// Of [`tune::run`].
     Tune(tune::TuneDocument),
+    /// Of [`doctor::run`].
+    Doctor(Box<doctor::DoctorDocument>),
+    /// Of [`doctor::commands`].
+    DoctorCommands(doctor::DoctorCommands),
+    /// Of [`doctor::pasted`].
+    Pasted(doctor::PastedReport),
+    /// Of [`server::run`], whose events say all.
+    Server,
+    /// Of [`copy::run`].
+    Copy(copy::CopyDocument),
+    /// Of [`calc::run`].
+    Calc(calc::CalcResult),
+    /// Of [`calc::bdp`].
+    Bdp(calc::BdpReport),
+    /// Of [`watch::run`]: the last report.
+    Watch(record::WatchReport),
 }
 
 impl Request {
@@ -172,6 +219,14 @@ impl Request {
             Request::Test(request) => request.check()?,
             Request::Trace(request) => request.check()?,
             Request::Tune(request) => request.check()?,
+            Request::Doctor(request) => request.check()?,
+            Request::DoctorCommands(request) => request.check()?,
+            Request::Pasted(_) => {}
+            Request::Server(request) => request.check()?,
+            Request::Copy(request) => request.check()?,
+            Request::Watch(request) => request.check()?,
+            Request::Calc(request) => request.check()?,
+            Request::Bdp(question) => drop(calc::bdp(question)?),
         }
         Ok(())
     }
@@ -244,6 +299,26 @@ pub fn run(
         Request::Tune(request) => {
             let mut observe = |event| on_event(Event::Tune(event));
             Document::Tune(tune::run(&request, &mut observe, stop)?)
+        }
+        Request::Doctor(request) => Document::Doctor(Box::new(doctor::run(
+            &request,
+            &mut |event| on_event(Event::Doctor(event)),
+            stop,
+        )?)),
+        Request::DoctorCommands(request) => Document::DoctorCommands(doctor::commands(&request)?),
+        Request::Pasted(request) => Document::Pasted(doctor::pasted(&request)?),
+        Request::Server(request) => {
+            let on_event = &mut |event| on_event(Event::Server(Box::new(event)));
+            server::run(&request, on_event, stop)?;
+            Document::Server
+        }
+        Request::Copy(request) => {
+            Document::Copy(copy::run(&request, &mut |event| on_event(Event::Copy(event)), stop)?)
+        }
+        Request::Calc(request) => Document::Calc(calc::run(&request)?),
+        Request::Bdp(question) => Document::Bdp(calc::bdp(&question)?),
+        Request::Watch(request) => {
+            Document::Watch(watch::run(&request, &mut |event| on_event(Event::Watch(event)), stop)?)
         }
     })
 }

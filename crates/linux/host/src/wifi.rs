@@ -5,6 +5,7 @@
 use crate::netlink::Netlink;
 use crate::netlink_message::{attribute, find, message, messages, open, text};
 use netlink_sys::{Socket, protocols::NETLINK_GENERIC};
+use record::nic::WifiLink;
 use std::io;
 use units::BitRate;
 
@@ -35,19 +36,6 @@ const HEADER: usize = 4;
 
 /// Maximum number of messages in a response; a station has one.
 const MAX_MESSAGES: usize = 64;
-
-/// How a Wi-Fi device sends to its access point.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct WifiLink {
-    /// The rate, framing included: see `model::WIFI_TCP_SHARE` for what TCP gets of it.
-    pub rate_bps: BitRate,
-    /// The standard of the last frame, such as `802.11ax (Wi-Fi 6)`.
-    pub standard: &'static str,
-    /// The channel's width.
-    pub width_mhz: u16,
-    /// Spatial streams; `None` where the standard has one only.
-    pub streams: Option<u8>,
-}
 
 /// How a Wi-Fi device sends to its access point at this moment.
 ///

@@ -9,9 +9,10 @@ mod nic;
 mod path;
 mod settings;
 
+use crate::document::{DOCTOR_SCHEMA, DoctorReport};
 use crate::facts::{Fact, Facts};
 use crate::target::{LossBudget, Target};
-use record::{Area, Check, CheckCommand, DOCTOR_SCHEMA, DoctorReport, Verdict};
+use record::{Area, Check, CheckCommand, Verdict};
 use units::BitRate;
 
 /// From this rate on a host needs tuning: ESnet's advice begins there.

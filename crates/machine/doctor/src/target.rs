@@ -1,6 +1,6 @@
 //! The target a host is checked against.
 
-use record::DoctorTarget;
+use crate::document::DoctorTarget;
 use units::{BitRate, ByteCount, Rtt};
 
 /// MSS of an unknown path: an MTU of 1500 less the headers of IPv4, TCP and its timestamps.

@@ -16,6 +16,7 @@ use far_side::FarSide;
 use host::clock;
 use host::stop::StopFlag;
 pub use segments::PathMtu;
+use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 use tcp_trial::TcpTrial;
 use units::BitRate;
@@ -48,7 +49,8 @@ pub struct Remote {
 }
 
 /// Which transport to use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Choice {
     /// UDT; TCP where UDP is blocked.
     Auto,
@@ -93,7 +95,8 @@ impl CopyPlan {
 }
 
 /// What carries a copy, and why.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Notice {
     /// This transport does from now on.
     Connected(Transport),

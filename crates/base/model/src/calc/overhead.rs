@@ -14,7 +14,8 @@ const MIN_MTU_IPV6: u32 = 1_280;
 const SOURCE: &str = "IEEE 802.3; RFC 791, 8200, 9293, 7323 (appendix A), 2018 (section 3), 768";
 
 /// A line and the contents of its frames.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct OverheadQuestion {
     /// The Ethernet line rate, including preamble and inter-frame gap.
     pub rate: BitRate,

@@ -11,7 +11,8 @@ use units::ByteCount;
 const MAX_INITIAL: u32 = 10_000;
 
 /// A transfer and its congestion control.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct TransferQuestion {
     /// The transfer and its path.
     pub transfer: Transfer,

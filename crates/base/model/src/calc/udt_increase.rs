@@ -13,7 +13,8 @@ use units::{BitRate, LossRatio};
 const PAPER: &str = "Gu, Grossman, Computer Networks 51(7), 2007";
 
 /// A link and UDT's sending rate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct UdtQuestion {
     /// The link rate, L.
     pub rate: BitRate,

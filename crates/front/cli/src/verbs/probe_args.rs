@@ -1,8 +1,7 @@
 //! Options that several verbs share.
 
-use crate::failure::Failure;
 use clap::Args;
-use probe::{Family, ProbeError};
+use probe::Family;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -59,10 +58,6 @@ pub(super) fn seconds(text: &str) -> Result<f64, String> {
         };
     }
     text.parse::<units::Rtt>().map(units::Rtt::secs_f64).map_err(|error| error.to_string())
-}
-
-pub(super) fn failure(error: ProbeError) -> Failure {
-    if error.is_usage() { Failure::usage(error) } else { Failure::work(error) }
 }
 
 #[cfg(test)]

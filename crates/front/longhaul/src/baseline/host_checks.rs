@@ -3,9 +3,10 @@
 
 use super::{BaselineEvent, BaselineRequest, Server, Unmeasured, path};
 use crate::cross_traffic::InterfaceCounters;
+use crate::doctor::{Asked, Root, this_nic};
 use crate::rtt_under_load::pause;
 use crate::{Fault, Problem, StopFlag};
-use doctor::{Asked, Facts, Root, Target};
+use ::doctor::{Facts, Target, examine, link_rate};
 use host::clock;
 use host::resolve::Family;
 use record::{AddressFamily, Area, BaselinePath, Check, Verdict};
@@ -79,7 +80,7 @@ impl Examined {
             paths.push(path);
         }
         on_event(BaselineEvent::ObservingTraffic);
-        let link = doctor::link_rate(&facts);
+        let link = link_rate(&facts);
         let mut checks = power_saving(&facts, link);
         let observed = request.duration.map_or(OBSERVED, Duration::from_secs_f64).min(OBSERVED);
         checks.extend(traffic(&facts, link, observed, stop));
@@ -117,13 +118,13 @@ fn unresolved(addresses: Vec<Resolved>) -> Unmeasured {
 /// Facts of this host, with the device towards an address.
 fn gather(to: IpAddr) -> Facts {
     let asked = Asked { to: Some(to), ..Asked::default() };
-    doctor::gather(&Root::machine(), &asked, &doctor::this_nic)
+    crate::doctor::gather(&Root::machine(), &asked, &this_nic)
 }
 
 /// The link rate towards the default route.
 pub(super) fn own_link() -> Option<BitRate> {
-    let facts = doctor::gather(&Root::machine(), &Asked::default(), &doctor::this_nic);
-    doctor::link_rate(&facts)
+    let facts = crate::doctor::gather(&Root::machine(), &Asked::default(), &this_nic);
+    link_rate(&facts)
 }
 
 fn power_saving(facts: &Facts, link: Option<BitRate>) -> Vec<Check> {
@@ -136,7 +137,7 @@ fn power_saving(facts: &Facts, link: Option<BitRate>) -> Vec<Check> {
         streams: 1,
         mss: None,
     };
-    let checks = doctor::examine(facts, &target);
+    let checks = examine(facts, &target);
     checks.into_iter().filter(|check| CHECKS.contains(&check.id.as_str())).collect()
 }
 

@@ -2,7 +2,8 @@
 
 use super::{BaselineEvent, Server};
 use crate::StopFlag;
-use doctor::{PathFacts, PathProbe};
+use crate::doctor::{self, PathProbe};
+use ::doctor::PathFacts;
 use host::{clock, names};
 use probe::{Family, ProbeError};
 use record::{AddressFamily, BaselinePath};

@@ -1,123 +1,14 @@
 //! A host checked against a target: what `longhaul doctor … --json` prints.
 
+use crate::facts::Facts;
+use record::{Area, Check, Verdict};
 use serde::{Deserialize, Serialize};
-use std::fmt;
 use units::{BitRate, ByteCount};
 
 /// The version of [`DoctorReport`] in JSON.
 pub const DOCTOR_SCHEMA: &str = "longhaul.doctor/1";
 /// The version of [`DoctorCommands`] in JSON.
 pub const DOCTOR_COMMANDS_SCHEMA: &str = "longhaul.doctor-commands/2";
-
-/// The result of a check, worst first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Verdict {
-    /// The target cannot be reached.
-    Fail,
-    /// The target is at risk.
-    Warn,
-    /// It could not be checked.
-    Unknown,
-    /// It meets the target.
-    Pass,
-}
-
-/// The subject of a check.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Area {
-    /// The path to the remote host.
-    Path,
-    /// Kernel settings (sysctls).
-    Settings,
-    /// Kernel version and built-in behaviour.
-    Kernel,
-    /// The network device and its link.
-    Nic,
-    /// CPUs and interrupts.
-    Cpu,
-    /// Memory for socket buffers.
-    Memory,
-    /// Disk throughput.
-    Disk,
-}
-
-impl Area {
-    /// All areas, in display order.
-    pub const ALL: [Area; 7] =
-        [Area::Path, Area::Settings, Area::Kernel, Area::Nic, Area::Cpu, Area::Memory, Area::Disk];
-}
-
-/// The command that fixes a check. Prints, and is stored in JSON, as its command line.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(into = "String", from = "String")]
-pub enum CheckCommand {
-    /// `sudo longhaul tune apply FLAGS`: applies the tuning plan.
-    TuneApply {
-        /// The flags of `tune apply`.
-        flags: String,
-    },
-    /// Any other command line.
-    Shell(String),
-}
-
-impl CheckCommand {
-    const TUNE_APPLY: &str = "sudo longhaul tune apply ";
-}
-
-impl fmt::Display for CheckCommand {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            CheckCommand::TuneApply { flags } => write!(f, "{}{flags}", Self::TUNE_APPLY),
-            CheckCommand::Shell(line) => f.write_str(line),
-        }
-    }
-}
-
-impl From<CheckCommand> for String {
-    fn from(command: CheckCommand) -> String {
-        command.to_string()
-    }
-}
-
-impl From<String> for CheckCommand {
-    fn from(line: String) -> CheckCommand {
-        match line.strip_prefix(Self::TUNE_APPLY) {
-            Some(flags) => CheckCommand::TuneApply { flags: flags.to_owned() },
-            None => CheckCommand::Shell(line),
-        }
-    }
-}
-
-impl From<&str> for CheckCommand {
-    fn from(line: &str) -> CheckCommand {
-        CheckCommand::from(line.to_owned())
-    }
-}
-
-/// One check.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Check {
-    /// Its name: the sysctl with dots, or the area and a word (`nic.speed`).
-    pub id: String,
-    /// Its subject.
-    pub area: Area,
-    /// Its result.
-    pub verdict: Verdict,
-    /// The value found, or why there is none.
-    pub seen: String,
-    /// The value needed for the target.
-    pub needed: String,
-    /// The reason, with its numbers.
-    pub why: String,
-    /// What to do; empty if nothing.
-    pub remedy: String,
-    /// The same as a command, if there is one.
-    pub command: Option<CheckCommand>,
-    /// The source: RFC, man page, kernel file.
-    pub source: String,
-}
 
 /// The target of the checks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -175,6 +66,16 @@ pub struct DoctorReport {
     pub checks: Vec<Check>,
     /// Notes for the user.
     pub notes: Vec<String>,
+}
+
+/// The report with every fact read.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DoctorDocument {
+    /// The report.
+    #[serde(flatten)]
+    pub report: DoctorReport,
+    /// The facts that the checks are about.
+    pub facts: Facts,
 }
 
 impl DoctorReport {

@@ -1,7 +1,7 @@
 //! Memory and processors.
 
 use super::Root;
-use crate::facts::{Cpu, Fact, Memory};
+use ::doctor::{Cpu, Fact, Memory};
 use std::collections::BTreeMap;
 use units::ByteCount;
 

@@ -36,8 +36,8 @@ const RECEIVE_MEMORY: &str =
 const TCP_MEMORY: &str = "raise net.ipv4.tcp_mem, or use fewer connections with full buffers";
 const UDP_RECEIVE: &str = "slow receiving application: raise its SO_RCVBUF and net.core.rmem_max";
 
-/// In the order of the report: most harmful first.
-pub(crate) const COUNTERS: [CounterDoc; 52] = [
+/// All documented counters, in the order of the report: most harmful first.
+pub const COUNTERS: [CounterDoc; 52] = [
     problem("TcpExt.ListenOverflows", "connections dropped: the accept queue was full", ACCEPT),
     problem("TcpExt.ListenDrops", "SYNs and connections dropped at a listener", ACCEPT),
     problem(

@@ -1,9 +1,8 @@
 //! Network devices of many kinds.
 
 use crate::fake::{Host, ids, one, seen, target, verdict};
-use host::ethtool::{Eee, Line, Offloads, Pause, Rings};
-use host::wifi::WifiLink;
 use record::Verdict::{Fail, Pass, Unknown, Warn};
+use record::nic::{Eee, Line, Offloads, Pause, Rings, WifiLink};
 use units::BitRate;
 
 /// A laptop with an adapter for 2.5 Gbit/s on USB: a Realtek chip, 0bda:8156.

@@ -1,17 +1,47 @@
-//! A client's test as one JSON document: `--json`.
+//! One test against a server of iperf 2, as a document.
+//!
+//! ```no_run
+//! use longhaul::{StopFlag, iperf2::{self, ClientConfig}};
+//!
+//! let document = iperf2::run(&ClientConfig::new("192.0.2.1"), &StopFlag::new())?;
+//! println!("{document:?}");
+//! # Ok::<(), longhaul::Problem>(())
+//! ```
 
-use crate::console;
-use crate::failure::Failure;
-use iperf2::client::ClientConfig;
-use iperf2::{Event, IntervalReport};
+pub use ::iperf2::client::ClientConfig;
+
+use crate::{Fault, Problem, StopFlag};
+use ::iperf2::{Event, IntervalReport, Iperf2Error, client};
+use host::lock::{into_inner, lock};
 use iperf2_proto::ServerReport;
 use serde::Serialize;
 use std::net::SocketAddr;
+use std::sync::Mutex;
 use std::time::Duration;
 
-/// The events so far.
+/// Runs one test.
+///
+/// # Errors
+/// The configuration is wrong, the connection fails, or the test is aborted.
+pub fn run(config: &ClientConfig, stop: &StopFlag) -> Result<Iperf2Document, Problem> {
+    let document = Mutex::new(Iperf2Document::new(config));
+    let on_event = |event| lock(&document).take(&event);
+    client::run(config, &on_event, stop).map_err(problem)?;
+    Ok(into_inner(document))
+}
+
+fn problem(error: Iperf2Error) -> Problem {
+    let fault = match &error {
+        Iperf2Error::Interrupted => Fault::Interrupted,
+        error if error.is_usage() => Fault::Request,
+        _ => Fault::Peer,
+    };
+    Problem::new(fault, error)
+}
+
+/// A test and its reports.
 #[derive(Debug, Serialize)]
-pub(super) struct Document {
+pub struct Iperf2Document {
     schema: &'static str,
     asked: Asked,
     streams: Vec<Stream>,
@@ -65,9 +95,9 @@ struct Report {
     jitter_us: f64,
 }
 
-impl Document {
-    pub(super) fn new(config: &ClientConfig) -> Self {
-        Document {
+impl Iperf2Document {
+    fn new(config: &ClientConfig) -> Self {
+        Iperf2Document {
             schema: "longhaul.iperf2/1",
             asked: Asked {
                 host: config.host.clone(),
@@ -83,7 +113,7 @@ impl Document {
         }
     }
 
-    pub(super) fn take(&mut self, event: &Event) {
+    fn take(&mut self, event: &Event) {
         match event {
             &Event::Connected { label, local, peer, tcp, .. } => self.streams.push(Stream {
                 id: label.id,
@@ -99,10 +129,6 @@ impl Document {
             }
             _ => {}
         }
-    }
-
-    pub(super) fn print(&self) -> Result<String, Failure> {
-        console::json(self)
     }
 }
 

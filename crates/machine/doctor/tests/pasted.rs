@@ -1,8 +1,9 @@
 //! The text of other tools: real outputs, and any text.
 
-use doctor::pasted;
+#![expect(clippy::unwrap_used, reason = "in a test an unwrap is an assertion")]
+
+use doctor::{PastedCounter, PastedReport, pasted};
 use proptest::prelude::{ProptestConfig, proptest};
-use record::{PastedCounter, PastedReport};
 
 /// From this project's own machines: `netstat -st` of net-tools 2.10, and `ss -tin` of
 /// iproute2 6.1 during a transfer over 20 Mbit/s and 60 ms with 0.1 % loss.

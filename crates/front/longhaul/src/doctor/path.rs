@@ -1,6 +1,6 @@
 //! Probes of the path to the far end: RTT, path MTU, one handshake. A few dozen packets in all.
 
-use crate::facts::{Fact, HandshakeFacts, Mtu, PathFacts};
+use ::doctor::{Fact, HandshakeFacts, Mtu, PathFacts};
 use host::address::host_text;
 use probe::{PingConfig, ProbeError, TcpHandshake};
 use std::net::SocketAddr;

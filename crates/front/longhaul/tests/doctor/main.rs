@@ -5,6 +5,5 @@
 mod devices;
 mod fake;
 mod odd;
-mod pasted;
 mod path;
 mod servers;

@@ -1,6 +1,7 @@
 //! A host in a temporary folder.
 
-use doctor::{Asked, Fact, Facts, Nic, Root, Target};
+use doctor::{Fact, Facts, Nic, Target};
+use longhaul::doctor::{Asked, Root, gather};
 use record::{Check, Verdict};
 use std::fs;
 use std::path::Path;
@@ -127,7 +128,7 @@ impl Host {
 
     pub(crate) fn facts(&self) -> Facts {
         let nic = |_: &str| self.nic.clone();
-        doctor::gather(&Root::at(self.folder.path()), &self.asked, &nic)
+        gather(&Root::at(self.folder.path()), &self.asked, &nic)
     }
 
     pub(crate) fn checks(&self, target: &Target) -> Vec<Check> {

@@ -1,7 +1,7 @@
 //! Metrics of a server in Prometheus' text format. Names and units follow its
 //! conventions: base units, `_total` for counters. Pure: events in, page out.
 
-use super::observer::kind;
+use super::event::kind;
 use perf::{RefusalReason, ServerEvent};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
@@ -161,7 +161,7 @@ impl Page {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verbs::server::observer::samples::{finished, interval, started};
+    use crate::server::observer::samples::{finished, interval, started};
 
     fn value(page: &str, series: &str) -> f64 {
         let line = page.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));

@@ -5,7 +5,7 @@ mod device;
 mod machine;
 mod route;
 
-use crate::facts::{Fact, Facts, Nic, Settings};
+use ::doctor::{Fact, Facts, Nic, Settings};
 use host::{ethtool, netlink::Netlink, wifi};
 use std::cell::RefCell;
 use std::io::{self, Read};
@@ -131,16 +131,6 @@ pub fn this_nic(device: &str) -> Nic {
         qdisc: Netlink::open().and_then(|kernel| kernel.queue_discipline(device)).into(),
         wifi: wifi::link(device).into(),
     }
-}
-
-/// The link rate that the host's device reports.
-#[must_use]
-pub fn link_rate(facts: &Facts) -> Option<BitRate> {
-    let device = facts.device.seen()?;
-    let wifi = device.wireless.as_ref().and_then(|_| device.nic.wifi.seen());
-    let wireless = wifi.map(|link| link.rate_bps);
-    let speed = device.speed_mbps.seen().map(|mbps| u64::from(*mbps) * 1_000_000);
-    wireless.or(speed.map(BitRate::from_bps)).filter(|rate| rate.bps() > 0)
 }
 
 /// The settings that `tune` reads for a plan, and those of [`KEYS`].

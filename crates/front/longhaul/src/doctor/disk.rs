@@ -1,6 +1,6 @@
 //! Disk throughput, measured with an unnamed file that the kernel removes with the process.
 
-use crate::facts::DiskFacts;
+use ::doctor::DiskFacts;
 use host::disk::{RAMFS, TMPFS, bypass_cache, file_system, forget};
 use host::{clock, memory::Region};
 use std::fs::File;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use units::{BitRate, ByteCount};
 
 /// Bytes per write and read: most programs, `cp` included, use no more.
-pub const BLOCK: usize = 4 << 20;
+const BLOCK: usize = 4 << 20;
 
 /// Writes up to `most` bytes to a file in `folder` and reads them back, for at
 /// most `limit` each, until `stop` returns true.
@@ -18,7 +18,7 @@ pub const BLOCK: usize = 4 << 20;
 /// # Errors
 /// The system's own: no such folder, no right to write there, no room; and
 /// `Interrupted`.
-pub fn disk(
+pub(super) fn disk(
     folder: &Path,
     most: ByteCount,
     limit: Duration,

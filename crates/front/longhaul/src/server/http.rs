@@ -5,7 +5,7 @@
 //! and close, and a maximum request size. Above the maximum number of connections
 //! the oldest is closed, so that slow clients cannot lock out a scraper.
 
-use crate::http_host::{HostError, OwnNames};
+use super::http_host::{HostError, OwnNames};
 use host::clock;
 use host::lock::lock;
 use std::collections::VecDeque;
@@ -27,30 +27,28 @@ const MAX_CONNECTIONS: usize = 16;
 /// Prometheus' text format.
 const TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// The answer to a request for a host name that is not this server's.
-const REMEDY: &str = "This host name is not allowed. \
-    Use the server's IP address, or start it with --metrics-host NAME.\n";
-
-/// Answers `GET /metrics` for a host of `names` with the result of `page`, from a separate
-/// thread.
+/// Answers `GET /metrics` for a host of `names` with the result of `page`, and for another host
+/// with `misdirected`, from a separate thread.
 ///
 /// # Errors
 /// If the thread cannot be created.
 pub(super) fn serve(
     listener: TcpListener,
     names: OwnNames,
+    misdirected: String,
     page: impl Fn() -> String + Send + Sync + 'static,
 ) -> io::Result<()> {
-    serve_within(DEADLINE, listener, names, page)
+    serve_within(DEADLINE, listener, names, misdirected, page)
 }
 
 fn serve_within(
     deadline: Duration,
     listener: TcpListener,
     names: OwnNames,
+    misdirected: String,
     page: impl Fn() -> String + Send + Sync + 'static,
 ) -> io::Result<()> {
-    let page = move |head: &[u8]| reply(head, &names, &page);
+    let page = move |head: &[u8]| reply(head, &names, &misdirected, &page);
     let (page, open) = (Arc::new(page), Arc::new(Open::default()));
     thread::Builder::new().name("metrics".to_owned()).spawn(move || {
         loop {
@@ -222,10 +220,15 @@ fn request(mut connection: &TcpStream, until: Instant) -> Result<Vec<u8>, Status
     Ok(head)
 }
 
-fn reply(head: &[u8], names: &OwnNames, page: &dyn Fn() -> String) -> (Status, String) {
+fn reply(
+    head: &[u8],
+    names: &OwnNames,
+    misdirected: &str,
+    page: &dyn Fn() -> String,
+) -> (Status, String) {
     match status_of(head, names) {
         Status::Fine => (Status::Fine, page()),
-        Status::Misdirected => (Status::Misdirected, REMEDY.to_owned()),
+        Status::Misdirected => (Status::Misdirected, misdirected.to_owned()),
         status => (status, String::new()),
     }
 }
@@ -254,6 +257,8 @@ fn status_of(head: &[u8], names: &OwnNames) -> Status {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const MISDIRECTED: &str = "another server";
 
     #[test]
     fn one_page_by_one_method() {
@@ -284,10 +289,11 @@ mod tests {
             ("1.0", "", Status::Fine),
         ] {
             let head = format!("GET /metrics HTTP/{version}\r\n{header}\r\n");
-            let (got, body) = reply(head.as_bytes(), &OwnNames::default(), &|| "page".to_owned());
+            let (got, body) =
+                reply(head.as_bytes(), &OwnNames::default(), MISDIRECTED, &|| "page".to_owned());
             assert_eq!(got, status, "{head}");
             assert_eq!(body == "page", status == Status::Fine, "{head}");
-            assert_eq!(body.contains("--metrics-host"), status == Status::Misdirected, "{head}");
+            assert_eq!(body.contains(MISDIRECTED), status == Status::Misdirected, "{head}");
         }
     }
 
@@ -297,7 +303,10 @@ mod tests {
     fn response_to(parts: &[&[u8]], deadline: Duration) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut connection = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        serve_within(deadline, listener, OwnNames::default(), || "page".to_owned()).unwrap();
+        serve_within(deadline, listener, OwnNames::default(), MISDIRECTED.to_owned(), || {
+            "page".to_owned()
+        })
+        .unwrap();
         for part in parts {
             connection.write_all(part).unwrap();
             thread::sleep(Duration::from_millis(10));
@@ -325,7 +334,10 @@ mod tests {
     fn under_attack(deadline: Duration) -> (std::net::SocketAddr, Vec<TcpStream>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        serve_within(deadline, listener, OwnNames::default(), || "page".to_owned()).unwrap();
+        serve_within(deadline, listener, OwnNames::default(), MISDIRECTED.to_owned(), || {
+            "page".to_owned()
+        })
+        .unwrap();
         let slow = |_| {
             let mut connection = TcpStream::connect(address).unwrap();
             connection.write_all(b"GET /metrics HTTP/1.1\r\nX: ").unwrap();

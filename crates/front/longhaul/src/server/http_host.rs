@@ -7,33 +7,25 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// The names for which this server answers, beside IP addresses and `localhost`.
 #[derive(Debug, Default)]
-pub(crate) struct OwnNames(Vec<String>);
+pub(super) struct OwnNames(Vec<String>);
 
 /// The reason a request is not answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum HostError {
+pub(super) enum HostError {
     /// No Host, several, or one that is none: 400 (RFC 9112, section 3.2).
     Malformed,
     /// The name of another server: 421.
     Foreign,
 }
 
-/// Parses a host name (RFC 1123), without a port.
-pub(crate) fn name(text: &str) -> Result<String, String> {
-    if is_name(text) {
-        Ok(text.to_owned())
-    } else {
-        Err("give a host name without a port, such as server.example".to_owned())
-    }
-}
-
-fn is_name(text: &str) -> bool {
+/// True for a host name (RFC 1123) without a port.
+pub(super) fn is_name(text: &str) -> bool {
     let named = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
     (1..=253).contains(&text.len()) && text.bytes().all(named)
 }
 
 impl OwnNames {
-    pub(crate) fn new(names: &[String]) -> Self {
+    pub(super) fn new(names: &[String]) -> Self {
         OwnNames(names.iter().map(|name| name.trim_end_matches('.').to_owned()).collect())
     }
 
@@ -42,7 +34,7 @@ impl OwnNames {
     ///
     /// # Errors
     /// Why the request is not to be answered.
-    pub(crate) fn check(&self, head: &[u8], may_lack: bool) -> Result<(), HostError> {
+    pub(super) fn check(&self, head: &[u8], may_lack: bool) -> Result<(), HostError> {
         let head = std::str::from_utf8(head).map_err(|_| HostError::Malformed)?;
         let mut hosts = Vec::new();
         for line in head.split("\r\n").skip(1).take_while(|line| !line.is_empty()) {

@@ -1,7 +1,7 @@
 //! One network device, from `/sys/class/net`.
 
 use super::{Asked, Root, route};
-use crate::facts::{Device, Fact, Interrupts, MAX_PORTS, Nic, Pci, Usb, Wireless};
+use ::doctor::{Device, Fact, Interrupts, MAX_PORTS, Nic, Pci, Usb, Wireless};
 use std::collections::BTreeMap;
 
 /// Counters worth knowing (Documentation/ABI/testing/sysfs-class-net-statistics).
