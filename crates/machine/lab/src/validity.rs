@@ -2,7 +2,7 @@
 
 use crate::direction::DirectionCounters;
 use crate::driver_choice::ChosenDriver;
-use crate::idle::IdleRtt;
+use crate::idle::{IdleRtt, constant_rate};
 use hdrhistogram::Histogram;
 use link::{Loss, Rate};
 use record::{
@@ -246,14 +246,6 @@ impl ValidityCheck<'_> {
                 )
             })
         })
-    }
-}
-
-/// The rate, if it is constant.
-pub(crate) fn constant_rate(direction: &Direction) -> Option<BitRate> {
-    match direction.config().rate {
-        Rate::Constant(rate) => Some(rate),
-        _ => None,
     }
 }
 

@@ -1,7 +1,5 @@
 //! A plan as written: its tables, each value with its position.
 
-use super::hosts::no_entries;
-use super::plots::WrittenPlot;
 use crate::program::WrittenProgram;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use std::collections::BTreeMap;
@@ -12,48 +10,48 @@ use toml::Spanned;
 /// The whole file.
 #[derive(Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct WrittenPlan {
-    pub(super) question: Spanned<String>,
+pub(crate) struct WrittenPlan {
+    pub(crate) question: Spanned<String>,
     #[serde(default)]
-    pub(super) path: Option<Spanned<Entries>>,
+    pub(crate) path: Option<Spanned<Entries>>,
     #[serde(default)]
-    pub(super) hosts: Option<Spanned<Entries>>,
+    pub(crate) hosts: Option<Spanned<Entries>>,
     #[serde(default = "no_entries")]
-    pub(super) factors: Spanned<Entries>,
+    pub(crate) factors: Spanned<Entries>,
     #[serde(default = "no_entries")]
-    pub(super) paired: Spanned<Entries>,
+    pub(crate) paired: Spanned<Entries>,
     #[serde(default = "no_entries")]
-    pub(super) traffic: Spanned<Entries>,
+    pub(crate) traffic: Spanned<Entries>,
     #[serde(default)]
     flows: BTreeMap<Spanned<String>, Entries>,
     #[serde(default)]
     programs: BTreeMap<Spanned<String>, WrittenProgram>,
     #[serde(default)]
-    pub(super) optional: Option<Entries>,
+    pub(crate) optional: Option<Entries>,
     #[serde(default)]
-    pub(super) repeats: Option<WrittenRepeats>,
+    pub(crate) repeats: Option<WrittenRepeats>,
     #[serde(default)]
-    pub(super) plots: Vec<WrittenPlot>,
+    pub(crate) plots: Vec<WrittenPlot>,
     #[serde(default)]
-    pub(super) quick: Option<Entries>,
+    pub(crate) quick: Option<Entries>,
 }
 
 impl WrittenPlan {
     /// The tables below `[flows]`, in the order of the file.
-    pub(super) fn flows_in_order(&self) -> Vec<(&Spanned<String>, &Entries)> {
+    pub(crate) fn flows_in_order(&self) -> Vec<(&Spanned<String>, &Entries)> {
         let mut flows: Vec<_> = self.flows.iter().collect();
         flows.sort_by_key(|(name, _)| name.span().start);
         flows
     }
 
     /// The tables below `[programs]`, in the order of the file.
-    pub(super) fn programs_in_order(&self) -> Vec<(&Spanned<String>, &WrittenProgram)> {
+    pub(crate) fn programs_in_order(&self) -> Vec<(&Spanned<String>, &WrittenProgram)> {
         let mut programs: Vec<_> = self.programs.iter().collect();
         programs.sort_by_key(|(name, _)| name.span().start);
         programs
     }
 
-    pub(super) fn flow_names(&self) -> Vec<String> {
+    pub(crate) fn flow_names(&self) -> Vec<String> {
         self.flows_in_order().into_iter().map(|(name, _)| name.get_ref().clone()).collect()
     }
 }
@@ -61,13 +59,24 @@ impl WrittenPlan {
 /// `[repeats]`.
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct WrittenRepeats {
-    pub(super) count: Option<Spanned<i64>>,
-    pub(super) seed: Option<Spanned<i64>>,
-    pub(super) order: Option<Spanned<String>>,
+pub(crate) struct WrittenRepeats {
+    pub(crate) count: Option<Spanned<i64>>,
+    pub(crate) seed: Option<Spanned<i64>>,
+    pub(crate) order: Option<Spanned<String>>,
     /// Half the interval over the mean, such as `5%`.
-    pub(super) until: Option<Spanned<String>>,
-    pub(super) most: Option<Spanned<i64>>,
+    pub(crate) until: Option<Spanned<String>>,
+    pub(crate) most: Option<Spanned<i64>>,
+}
+
+/// `[[plots]]`.
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WrittenPlot {
+    pub(crate) title: Option<Spanned<String>>,
+    pub(crate) kind: Spanned<String>,
+    pub(crate) x: Option<Spanned<String>>,
+    pub(crate) by: Option<Spanned<String>>,
+    pub(crate) y: Option<Spanned<String>>,
 }
 
 /// One value, or several.
@@ -81,16 +90,16 @@ pub(crate) enum Written {
 
 /// `key = value`.
 #[derive(Debug, Clone)]
-pub(super) struct Entry {
-    pub(super) key: String,
-    pub(super) key_span: Range<usize>,
-    pub(super) value: Written,
-    pub(super) value_span: Range<usize>,
+pub(crate) struct Entry {
+    pub(crate) key: String,
+    pub(crate) key_span: Range<usize>,
+    pub(crate) value: Written,
+    pub(crate) value_span: Range<usize>,
 }
 
 /// The entries of a table in the order of the file; tables within are keys with dots.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Entries(pub(super) Vec<Entry>);
+pub(crate) struct Entries(pub(crate) Vec<Entry>);
 
 /// A value or a table.
 enum Branch {
@@ -175,4 +184,9 @@ impl<'de> Visitor<'de> for AnyBranch {
         }
         Ok(Branch::Fork(entries))
     }
+}
+
+/// A table that is not there.
+pub(crate) fn no_entries() -> Spanned<Entries> {
+    Spanned::new(0..0, Entries::default())
 }
