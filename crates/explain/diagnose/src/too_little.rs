@@ -23,7 +23,7 @@ pub(crate) fn sentence(m: &Measurement, limit: Option<Limit>, e: &Evidence) -> O
     {
         return Some(
             "Nothing arrived, so there is no rate and no limit: look for a firewall, or a path that \
-             was down (longhaul doctor --to HOST)."
+             was down (`longhaul doctor` tests it)."
                 .to_owned(),
         );
     }

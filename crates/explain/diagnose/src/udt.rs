@@ -238,11 +238,7 @@ fn sentence(limit: Limit, m: &Measurement, e: &Evidence, figures: &Figures) -> S
             "Random loss reduces the rate: {losses} and {} of packets retransmitted without a \
              queue, {rate} arrived; repair the path{}.",
             percent(e.loss.unwrap_or(0.0)),
-            if is_bbr(m) {
-                ""
-            } else {
-                ", or use a congestion control that tolerates loss (--cc bbr)"
-            }
+            if is_bbr(m) { "" } else { ", or use a congestion control that tolerates loss (bbr)" }
         ),
         Limit::CongestionAvoidance => format!(
             "The rate was still rising at the end of the test: {rate} on average; run a longer \

@@ -21,7 +21,7 @@ pub mod ping;
 pub mod trace;
 
 pub use host::stop::StopFlag;
-pub use problem::{Fault, Field, Problem, Remedy};
+pub use problem::{Fault, Field, Problem, Remedy, with_names};
 
 use serde::{Deserialize, Serialize};
 

@@ -87,7 +87,7 @@ fn values_out_of_range_are_rejected() {
         (LossQuestion { mss: ByteCount::ZERO, ..good }, "--mss"),
         (LossQuestion { mss: ByteCount::from_bytes(70_000), ..good }, "65495"),
         (LossQuestion { window: Some(ByteCount::ZERO), ..good }, "window of zero"),
-        (LossQuestion { rto: Some(Rtt::ZERO), ..good }, "--rto"),
+        (LossQuestion { rto: Some(Rtt::ZERO), ..good }, "‹rto›"),
         (
             LossQuestion {
                 link: Some(BitRate::from_bps(1)),

@@ -9,6 +9,7 @@ mod json;
 mod text;
 
 use super::observer::kind;
+use crate::failure::with_flags;
 use host::clock;
 use host::log_limit::LogLimit;
 use perf::server::{Limits, Server};
@@ -306,7 +307,7 @@ fn stamped(mut event: Value) -> String {
 
 /// Text from the network, without control characters and limited in length.
 fn printable(text: &str) -> String {
-    untrusted::excerpt(text, 300)
+    untrusted::excerpt(&with_flags(text), 300)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The lines of copies.
 
 use super::{Form, Log, stamped};
+use crate::failure::with_flags;
 use ::copy::Event;
 use serde_json::{Value, json};
 use std::time::Instant;
@@ -54,10 +55,10 @@ fn document(event: &Event) -> Value {
             "entries": figures.entries,
             "bytes": figures.bytes,
             "problems": figures.problems,
-            "error": error.as_ref().map(ToString::to_string),
+            "error": error.as_ref().map(|error| with_flags(&error.to_string())),
         }),
         Event::Refused { from, reason } => {
-            json!({ "event": "copy_refused", "client": from, "reason": reason })
+            json!({ "event": "copy_refused", "client": from, "reason": with_flags(reason) })
         }
     }
 }
