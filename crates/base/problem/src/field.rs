@@ -53,6 +53,8 @@ fields! {
     Driver = "driver",
     /// The path of longhaul's program at another host.
     FarProgram = "far_program",
+    /// A list of the fields of packets.
+    Fields = "fields",
     /// A lab's host, whose settings are changed instead of this machine's.
     InLab = "in_lab",
     /// The initial window in segments.

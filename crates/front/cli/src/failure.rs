@@ -75,6 +75,7 @@ pub(crate) const fn flag(field: Field) -> &'static str {
         Field::Congestion => "--congestion",
         Field::Driver => "--driver",
         Field::FarProgram => "--far-program",
+        Field::Fields => "--fields",
         Field::Host => "HOST",
         Field::InLab => "--in-lab",
         Field::InitialWindow => "--iw",
