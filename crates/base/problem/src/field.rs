@@ -1,6 +1,7 @@
 //! The fields of requests.
 
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 macro_rules! fields {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
@@ -170,4 +171,106 @@ fields! {
     Duration = "duration",
     /// The time for everything.
     Within = "within",
+    /// How packets of a lab are taken up.
+    Driver = "driver",
+    /// The path of longhaul's program at another host.
+    FarProgram = "far_program",
+    /// A list of the fields of packets.
+    Fields = "fields",
+    /// A lab's host, whose settings are changed instead of this machine's.
+    InLab = "in_lab",
+    /// The initial window in segments.
+    InitialWindow = "initial_window",
+    /// The lab, where several run.
+    Lab = "lab",
+    /// A packet loss.
+    Loss = "loss",
+    /// A server's limit of all tests' buffers.
+    MaxMemory = "max_memory",
+    /// A server's limit of one address.
+    MaxPerAddress = "max_per_address",
+    /// A server's limit of a test's streams.
+    MaxStreams = "max_streams",
+    /// A server's limit of a test's duration.
+    MaxTime = "max_time",
+    /// A server's limit of all tests' streams.
+    MaxTotalStreams = "max_total_streams",
+    /// The name of a lab that starts.
+    Name = "name",
+    /// The directory of results.
+    Out = "out",
+    /// Settings that are kept over a boot.
+    Persist = "persist",
+    /// A process.
+    Pid = "pid",
+    /// A file that records connections.
+    Record = "record",
+    /// Rotated files of a capture.
+    Ring = "ring",
+    /// The retransmission timeout.
+    Rto = "rto",
+    /// SACK blocks of each segment.
+    Sack = "sack",
+    /// A file that keeps a result.
+    Save = "save",
+    /// The command that starts a program at another host.
+    Ssh = "ssh",
+    /// The file of a client's token.
+    TokenFile = "token_file",
+    /// The name of a server in its clients' tokens.
+    TokenName = "token_name",
+    /// The transport of a copy.
+    Transport = "transport",
+    /// Trust in the source addresses of UDP.
+    TrustUdp = "trust_udp",
+    /// VLAN tags of each frame.
+    Vlan = "vlan",
+    /// Clients may write.
+    Writable = "writable",
+}
+
+/// As a message names it: [`with_names`] puts a front end's name in its place.
+impl fmt::Display for Field {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "‹{}›", self.name())
+    }
+}
+
+/// A message with each field (`‹rate›`) by the name that a front end gives it.
+pub fn with_names(message: &str, name: impl Fn(Field) -> String) -> String {
+    let mut parts = message.split('‹');
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let field = part.split_once('›').and_then(|(field, rest)| {
+            Some((*Field::ALL.iter().find(|one| one.name() == field)?, rest))
+        });
+        match field {
+            Some((field, rest)) => text += &(name(field) + rest),
+            None => text.extend(["‹", part]),
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_names_fields_as_its_reader_knows_them() {
+        let flag = |field: Field| format!("--{}", field.name());
+        let text = format!("give {}, {} or both", Field::Rate, Field::Rtt);
+        assert_eq!(with_names(&text, flag), "give --rate, --rtt or both");
+        for text in ["", "‹", "a‹b›c", "‹rate", "›rate‹", "no field"] {
+            assert_eq!(with_names(text, flag), text);
+        }
+        assert_eq!(with_names("‹‹rate›", flag), "‹--rate");
+    }
+
+    #[test]
+    fn each_field_has_a_name_of_its_own() {
+        let names: std::collections::HashSet<_> =
+            Field::ALL.iter().map(|field| field.name()).collect();
+        assert_eq!(names.len(), Field::ALL.len());
+    }
 }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use units::{BitRate, Rtt};
 
 /// The result of a check, worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -58,6 +59,24 @@ pub enum CheckCommand {
 
 impl CheckCommand {
     const TUNE_APPLY: &str = "sudo longhaul tune apply ";
+
+    /// Applies the plan for a rate over an RTT, which is rounded up to a tenth of a millisecond: a
+    /// measured RTT is never the longest.
+    #[must_use]
+    pub fn tune_apply(rate: BitRate, rtt: Rtt, streams: u32) -> Self {
+        let bps = rate.bps();
+        let rate = [(1_000_000_000, "gbit"), (1_000_000, "mbit"), (1_000, "kbit")]
+            .into_iter()
+            .find(|(unit, _)| bps > 0 && bps.is_multiple_of(*unit))
+            .map_or_else(|| format!("{bps}bit"), |(unit, name)| format!("{}{name}", bps / unit));
+        let tenths = rtt.nanos().div_ceil(100_000);
+        let time = match tenths % 10 {
+            0 => format!("{}ms", tenths / 10),
+            rest => format!("{}.{rest}ms", tenths / 10),
+        };
+        let streams = if streams > 1 { format!(" --streams {streams}") } else { String::new() };
+        CheckCommand::TuneApply { flags: format!("--rate {rate} --rtt {time}{streams} --yes") }
+    }
 }
 
 impl fmt::Display for CheckCommand {
@@ -111,4 +130,25 @@ pub struct Check {
     pub command: Option<CheckCommand>,
     /// The source: RFC, man page, kernel file.
     pub source: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::CheckCommand;
+
+    #[test]
+    fn a_plan_s_command_has_the_whole_target() {
+        let command = |rate: &str, rtt: &str, streams| {
+            CheckCommand::tune_apply(rate.parse().unwrap(), rtt.parse().unwrap(), streams)
+        };
+        for (command, flags) in [
+            (command("10gbit", "200ms", 1), "--rate 10gbit --rtt 200ms --yes"),
+            (command("2500mbit", "163.61ms", 4), "--rate 2500mbit --rtt 163.7ms --streams 4 --yes"),
+            (command("1bit", "1us", 1), "--rate 1bit --rtt 0.1ms --yes"),
+        ] {
+            let line = format!("sudo longhaul tune apply {flags}");
+            assert_eq!(command.to_string(), line);
+            assert_eq!(CheckCommand::from(line), command);
+        }
+    }
 }

@@ -116,7 +116,7 @@ pub const COUNTERS: [CounterDoc; 52] = [
     problem(
         "TcpExt.TCPToZeroWindowAdv",
         "zero windows sent: an application here did not read",
-        "slow receiving application, or a small receive buffer: longhaul watch --sort limit",
+        "slow receiving application, or a small receive buffer: longhaul watch names the limit",
     ),
     neutral("TcpExt.TCPFromZeroWindowAdv", "zero windows that ended"),
     problem(

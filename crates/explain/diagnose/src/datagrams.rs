@@ -70,11 +70,11 @@ pub(crate) fn explain(facts: &Facts<'_>, e: &Evidence) -> (Option<Limit>, String
              network device"
         ),
         (Some(requested), _) if lost < SOME => format!(
-            "; the path sustains the requested {requested}; use --find-rate to find its maximum"
+            "; the path sustains the requested {requested}; a search for the highest rate finds its maximum"
         ),
         (_, Some(sent)) if lost >= SOME => format!(
-            " of {sent} sent; a queue on the path or the receiver's socket buffer overflows: use \
-             --find-rate to find the highest rate without such loss"
+            " of {sent} sent; a queue on the path or the receiver's socket buffer overflows: \
+             search for the highest rate without such loss"
         ),
         (None, Some(sent)) => format!(" of {sent} sent, the sender's maximum"),
         _ => String::new(),

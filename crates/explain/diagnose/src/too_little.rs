@@ -24,7 +24,7 @@ pub(crate) fn sentence(facts: &Facts<'_>, limit: Option<Limit>, e: &Evidence) ->
     {
         return Some(
             "Nothing arrived, so there is no rate and no limit: look for a firewall, or a path that \
-             was down (longhaul doctor --to HOST)."
+             was down (`longhaul doctor` tests it)."
                 .to_owned(),
         );
     }

@@ -244,7 +244,7 @@ fn sentence(limit: Limit, facts: &Facts<'_>, e: &Evidence, figures: &Figures) ->
             if is_bbr(facts) {
                 ""
             } else {
-                ", or use a congestion control that tolerates loss (--cc bbr)"
+                ", or use a congestion control that tolerates loss (bbr)"
             }
         ),
         Limit::CongestionAvoidance => format!(

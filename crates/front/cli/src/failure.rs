@@ -26,12 +26,16 @@ pub(crate) struct Failure {
 impl Failure {
     /// The command line or the system's configuration is wrong.
     pub(crate) fn usage(error: impl fmt::Display) -> Self {
-        Failure { code: USAGE, line: untrusted::line(&error.to_string(), false), meant: None }
+        Failure::new(USAGE, &error.to_string())
     }
 
     /// The operation failed.
     pub(crate) fn work(error: impl fmt::Display) -> Self {
-        Failure { code: FAILED, line: untrusted::line(&error.to_string(), false), meant: None }
+        Failure::new(FAILED, &error.to_string())
+    }
+
+    fn new(code: Code, line: &str) -> Self {
+        Failure { code, line: untrusted::line(&with_flags(line), false), meant: None }
     }
 
     /// The same, with a word of the command line and the one that was probably meant.
@@ -62,6 +66,11 @@ impl From<Problem> for Failure {
     }
 }
 
+/// A message of a crate below, which names fields of requests, with the flags that set them.
+pub(crate) fn with_flags(message: &str) -> String {
+    longhaul::with_names(message, |field| flag(field).to_owned())
+}
+
 /// The flag, or the argument, of a request's field.
 pub(crate) const fn flag(field: Field) -> &'static str {
     match field {
@@ -82,15 +91,32 @@ pub(crate) const fn flag(field: Field) -> &'static str {
         Field::Interface => "IFACE",
         Field::Interval => "--interval",
         Field::Link => "--link",
+        Field::Congestion => "--congestion",
+        Field::Driver => "--driver",
+        Field::FarProgram => "--far-program",
+        Field::Fields => "--fields",
+        Field::InLab => "--in-lab",
+        Field::InitialWindow => "--iw",
+        Field::Lab => "--lab",
+        Field::Loss => "--loss",
         Field::MaxHops => "--max-hops",
+        Field::MaxMemory => "--max-memory",
+        Field::MaxPerAddress => "--max-per-address",
+        Field::MaxStreams => "--max-streams",
+        Field::MaxTime => "--max-time",
+        Field::MaxTotalStreams => "--max-total-streams",
         Field::Method => "another kind of probes",
         Field::Output => "--write",
+        Field::Mss => "--mss",
+        Field::Name => "--name",
+        Field::Out => "--out",
         Field::Packet => "--packet",
         Field::Payload => "--size",
+        Field::Persist => "--persist",
+        Field::Pid => "--pid",
         Field::Port => "--port",
         Field::Plan => "another plan",
         Field::Programs => "CMD",
-        Field::Congestion => "--congestion",
         Field::Count => "--count",
         Field::Destinations => "--dst",
         Field::IdleTimeout => "--idle-timeout",
@@ -118,7 +144,6 @@ pub(crate) const fn flag(field: Field) -> &'static str {
         Field::Window => "--window",
         Field::Block => "--length",
         Field::Burst => "a burst after the rate",
-        Field::Mss => "--mss",
         Field::FlowLabel => "--flowlabel",
         Field::Train => "another train",
         Field::LocalPort => "--cport",
@@ -137,6 +162,18 @@ pub(crate) const fn flag(field: Field) -> &'static str {
         Field::Duration => "--duration",
         Field::Within => "--within",
         Field::Users => "--users",
+        Field::Record => "--record",
+        Field::Ring => "--ring",
+        Field::Rto => "--rto",
+        Field::Sack => "--sack",
+        Field::Save => "--save",
+        Field::Ssh => "--ssh",
+        Field::TokenFile => "--token-file",
+        Field::TokenName => "--token-name",
+        Field::Transport => "--transport",
+        Field::TrustUdp => "--trust-udp",
+        Field::Vlan => "--vlan",
+        Field::Writable => "--writable",
     }
 }
 

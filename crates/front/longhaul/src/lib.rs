@@ -42,7 +42,7 @@ pub mod watch;
 
 pub use helper_process::init;
 pub use host::stop::StopFlag;
-pub use problem::{Fault, Field, Problem, Remedy};
+pub use problem::{Fault, Field, Problem, Remedy, with_names};
 
 use serde::{Deserialize, Serialize};
 

@@ -56,7 +56,7 @@ pub fn report(
         notes.push(format!("cannot change settings: {}", facts.may_set.why_not()));
     }
     if target.rtt.is_none() {
-        notes.push("the RTT is unknown, so buffers are not checked: give --rtt".to_owned());
+        notes.push("the RTT is unknown, so buffers are not checked: give the RTT".to_owned());
     }
     DoctorReport {
         schema: DOCTOR_SCHEMA.to_owned(),

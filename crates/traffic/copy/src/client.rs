@@ -15,6 +15,7 @@ pub(crate) use far_side::CONTROL_LANE;
 use far_side::FarSide;
 use host::clock;
 use host::stop::StopFlag;
+use problem::Field;
 pub use segments::PathMtu;
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
@@ -278,9 +279,10 @@ impl Attempt<'_> {
                     Transport::UdtNative
                 }
                 None if self.transport == Choice::Only(Transport::UdtNative) => {
-                    return Err(CopyError::Connection(
-                        "UDP does not get through; use --transport tcp".into(),
-                    ));
+                    return Err(CopyError::Connection(format!(
+                        "UDP does not get through; use {} tcp",
+                        Field::Transport
+                    )));
                 }
                 None => {
                     let lanes = far.connect_tcp(self.plan.streams, CONNECT, Some(0))?;

@@ -243,7 +243,7 @@ pub enum PerfError {
     },
     /// No test data was acknowledged by the other end.
     #[error(
-        "the {role} {address} acknowledged no data for {} s; check whether the path is down, or drops full-size packets (longhaul doctor --to)", waited.as_secs()
+        "the {role} {address} acknowledged no data for {} s; check whether the path is down, or drops full-size packets (longhaul doctor tests both)", waited.as_secs()
     )]
     Stalled {
         /// The other end's role.
@@ -266,7 +266,7 @@ pub enum PerfError {
     /// The server did not reply to the datagrams that open a UDT stream.
     #[error(
         "the server {address} did not reply by UDP within {} ms: UDT needs `longhaul server` \
-         there, and UDP to and from that port allowed in the firewalls; without --udt the test \
+         there, and UDP to and from that port allowed in the firewalls; without UDT the test \
          uses TCP, unencrypted", waited.as_millis()
     )]
     NoUdt {
@@ -278,7 +278,7 @@ pub enum PerfError {
     /// UDT loses packets without a queue and delivers little: the path may police UDP.
     #[error(
         "the path to {address} may police UDP: UDT loses packets without a queue and delivers \
-         {delivered}; without --udt the test uses TCP"
+         {delivered}; without UDT the test uses TCP"
     )]
     Policed {
         /// The server.

@@ -54,7 +54,7 @@ fn a_device_that_is_not_there_names_those_that_are() {
         assert!(device.why_not().contains("eth0"), "{name}: {device:?}");
     }
     let host = Host::server().without("proc/net/route");
-    assert!(host.facts().device.why_not().contains("give --device, one of eth0"));
+    assert!(host.facts().device.why_not().contains("name a device, one of eth0"));
 }
 
 #[test]

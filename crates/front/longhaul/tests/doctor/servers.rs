@@ -169,7 +169,7 @@ fn without_a_round_trip_buffers_are_left_open() {
     let report = doctor::report(&facts, &open, None, 0);
     assert_eq!(verdict(&report.checks, "net.ipv4.tcp_rmem"), Unknown);
     assert_eq!(verdict(&report.checks, "net.ipv4.tcp_sack"), Pass);
-    assert!(report.notes.iter().any(|note| note.contains("--rtt")), "{:?}", report.notes);
+    assert!(report.notes.iter().any(|note| note.contains("give the RTT")), "{:?}", report.notes);
     let ids: Vec<&str> = report.checks.iter().map(|check| check.id.as_str()).collect();
     assert_eq!(ids.iter().filter(|id| **id == "net.ipv4.tcp_rmem").count(), 1, "{ids:?}");
 }

@@ -3,6 +3,7 @@
 mod copies;
 mod text;
 
+use crate::failure::with_flags;
 use longhaul::server::{ServerEvent, ServerLine};
 use record::Protocol;
 use report::terminal::{IntervalTable, Rows, Style};
@@ -117,14 +118,17 @@ fn printable(event: &ServerEvent) -> ServerEvent {
     let mut event = event.clone();
     match &mut event {
         ServerEvent::Started(started) => clean(&mut started.client),
-        ServerEvent::Failed { why, .. } | ServerEvent::Refused { why, .. } => clean(why),
+        ServerEvent::Failed { why: text, .. }
+        | ServerEvent::Refused { why: text, .. }
+        | ServerEvent::CopyRefused { reason: text, .. }
+        | ServerEvent::CopyFinished { error: Some(text), .. } => clean(text),
         _ => {}
     }
     event
 }
 
 fn clean(text: &mut String) {
-    *text = untrusted::excerpt(text, 300);
+    *text = untrusted::excerpt(&with_flags(text), 300);
 }
 
 #[cfg(test)]

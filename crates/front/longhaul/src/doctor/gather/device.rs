@@ -26,7 +26,7 @@ const LEVELS: usize = 6;
 pub(super) fn device(root: &Root, asked: &Asked, nic: &dyn Fn(&str) -> Nic) -> Fact<Device> {
     let known = root.names("sys/class/net");
     let (name, chosen) = if let Some(name) = &asked.device {
-        (name.clone(), "selected with --device".to_owned())
+        (name.clone(), "selected in the request".to_owned())
     } else if let Some(name) = &asked.zone {
         (name.clone(), "the interface of the address".to_owned())
     } else if let Some(name) = route::device(root, asked.to) {
@@ -37,7 +37,7 @@ pub(super) fn device(root: &Root, asked: &Asked, nic: &dyn Fn(&str) -> Nic) -> F
         return Fact::unread(if known.is_empty() {
             "no network device found".to_owned()
         } else {
-            format!("no route selects a device: give --device, one of {}", known.join(", "))
+            format!("no route selects a device: name a device, one of {}", known.join(", "))
         });
     };
     if name.contains('/') || name.starts_with('.') || !known.contains(&name) {
