@@ -21,13 +21,13 @@ const LAYERS: [&[&str]; 8] = [
     &["topology", "diagnose", "host", "tcp", "tcp-analysis", "capture-merge", "udt"],
     &["connection-limits", "udt-socket", "remote", "tcp-graphs", "packet-fields", "tool-results"],
     &["tune", "lab", "live-capture", "probe", "perf", "copy", "iperf2", "watch", "twin", "study"],
-    &["doctor", "store", "report", "verify", "campaign", "agent", "baseline"],
+    &["doctor", "store", "report", "verify", "campaign", "agent", "baseline", "simulator"],
     &["longhaul", "fuzz-targets"],
     &["cli"],
 ];
 
 /// Crates that have no clock, no I/O, no thread.
-const PURE: [&str; 26] = [
+const PURE: [&str; 27] = [
     "problem",
     "units",
     "runs",
@@ -51,6 +51,7 @@ const PURE: [&str; 26] = [
     "tcp",
     "udt",
     "twin",
+    "simulator",
     "study",
     "baseline",
     "report",

@@ -12,9 +12,6 @@
 
 mod app;
 mod cases;
-#[path = "../truth/draws.rs"]
-#[expect(dead_code, reason = "the draws of other families")]
-mod draws;
 mod headline;
 mod run;
 mod score;
@@ -177,7 +174,7 @@ fn words(case: &Case) -> String {
         case.number,
         case.family,
         case.path,
-        case.congestion,
+        case.congestion.name(),
         case.seconds,
         brief(case)
     )

@@ -6,7 +6,6 @@
 //! Options, after `--`: `--runs N` (3), `--only NAME`, and `--show NAME` (or `all`), which
 //! prints the lab's ground truth of each 100 ms of a run instead.
 
-mod case;
 #[path = "kernel/compare.rs"]
 mod compare;
 mod lab_capture;

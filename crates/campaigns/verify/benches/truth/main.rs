@@ -22,38 +22,26 @@
 //! with what was set and achieved (`fixed_windows`),
 //! `--local` runs transfers inside this host, where the CPU's cost per byte decides (`local`).
 
-mod calibration;
-mod case;
 mod congestion;
-mod diagram;
-mod draws;
 mod export;
-mod families;
 mod fixed_windows;
 mod lab_capture;
 mod lab_run;
 mod lab_truth;
-mod label;
 mod local;
 mod options;
 mod policer;
-mod scored;
 mod show;
 #[path = "kernel/show.rs"]
 mod show_lab;
 mod stored;
-mod table;
-mod twin_capture;
-mod twin_run;
-mod vantage;
 
-use case::Case;
 use host::sandbox::{self, Ended};
 use lab_run::{LabRun, ThreadShare};
-use label::Truth;
 use options::Options;
 use record::Measurement;
-use scored::Scored;
+use simulator::score::{self, Calibration, Confusion, Scored};
+use simulator::{Scenario, Truth};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -104,9 +92,9 @@ fn measure(options: &Options) -> Fallible<()> {
     println!("seed {seed}");
     let (part, of) = options.part;
     let only = options.only.as_deref();
-    let cases: Vec<Case> = (0..options.runs)
+    let cases: Vec<Scenario> = (0..options.runs)
         .filter(|number| number % of == part % of)
-        .map(|number| families::case(options.environment(), options.draw, seed, number))
+        .map(|number| Scenario::draw(options.scenarios(), seed, number))
         .filter(|case| only.is_none_or(|name| name == case.family))
         .collect();
     if options.congestion {
@@ -122,7 +110,7 @@ fn measure(options: &Options) -> Fallible<()> {
         for (case, done) in in_parallel(options, seed, chunk, threads)? {
             let Some((run, truth, one)) = done else {
                 left_out += 1;
-                println!("not valid, left out: {}", words(case));
+                println!("not valid, left out: {}", case);
                 continue;
             };
             if let Some(folder) = &options.save {
@@ -131,7 +119,7 @@ fn measure(options: &Options) -> Fallible<()> {
             if let Some(out) = &mut out {
                 out.run(case, &run, &truth, one.from_tcp_info)?;
             }
-            one.tell(&run.case, options.labels);
+            tell(&one, &run.case, options.labels);
             scored.push(one);
         }
     }
@@ -143,7 +131,7 @@ fn measure(options: &Options) -> Fallible<()> {
     report(options, &scored)
 }
 
-type Done<'a> = (&'a Case, Option<(Run, Truth, Scored)>);
+type Done<'a> = (&'a Scenario, Option<(Run, Truth, Scored)>);
 
 /// Runs of a case in the lab until one is valid.
 const LAB_ATTEMPTS: u32 = 2;
@@ -152,7 +140,7 @@ const LAB_ATTEMPTS: u32 = 2;
 fn in_parallel<'a>(
     options: &Options,
     seed: u64,
-    cases: &'a [Case],
+    cases: &'a [Scenario],
     threads: usize,
 ) -> Fallible<Vec<Done<'a>>> {
     each_in_parallel(cases, threads, |case| run(options, seed, case))
@@ -160,9 +148,9 @@ fn in_parallel<'a>(
 
 /// What `work` makes of each case, in their order.
 fn each_in_parallel<'a, T: Send>(
-    cases: &'a [Case],
+    cases: &'a [Scenario],
     threads: usize,
-    work: impl Fn(&'a Case) -> Fallible<T> + Sync,
+    work: impl Fn(&'a Scenario) -> Fallible<T> + Sync,
 ) -> Fallible<Vec<T>> {
     let next = AtomicUsize::new(0);
     let results: Mutex<Vec<(usize, Fallible<T>)>> = Mutex::default();
@@ -183,18 +171,18 @@ fn each_in_parallel<'a, T: Send>(
     results.into_iter().map(|(_, result)| result).collect()
 }
 
-fn run<'a>(options: &Options, seed: u64, case: &'a Case) -> Fallible<Done<'a>> {
-    let words = words(case);
+fn run<'a>(options: &Options, seed: u64, case: &'a Scenario) -> Fallible<Done<'a>> {
+    let words = case.to_string();
     let captures = options.vantage.captured_host().is_some();
     let (intervals, cpu_limited, measurement, captured) = if options.twin {
         let failed = |error| format!("{words}: {error}");
-        let (outcome, captured) = if captures {
-            let (outcome, captured) = twin_run::run_captured(case, seed).map_err(failed)?;
-            (outcome, Some(captured))
+        let (run, captured) = if captures {
+            let (run, captures) = case.run_captured(seed).map_err(failed)?;
+            (run, Some(captures.measurements))
         } else {
-            (twin_run::run(case, seed).map_err(failed)?, None)
+            (case.run(seed).map_err(failed)?, None)
         };
-        (outcome.truth, false, outcome.measurement, captured)
+        (run.intervals, false, run.measurement, captured)
     } else {
         // A test that fails on a busy machine is no finding either.
         match lab_run::run_valid(case, seed, LAB_ATTEMPTS, captures) {
@@ -220,9 +208,9 @@ fn run<'a>(options: &Options, seed: u64, case: &'a Case) -> Fallible<Done<'a>> {
 }
 
 /// The finding of a measurement beside its truth; as on a real path, without a path report.
-fn scored(options: &Options, case: &Case, run: &Run, truth: &Truth) -> Fallible<Scored> {
+fn scored(options: &Options, case: &Scenario, run: &Run, truth: &Truth) -> Fallible<Scored> {
     let explain = |seen: Measurement| diagnose::explain(&Measurement { path: None, ..seen });
-    let seen = options.vantage.of(run)?;
+    let seen = run.seen_from(options.vantage)?;
     let finding = (!options.labels).then(|| explain(seen));
     let mut scored = Scored::new(case, truth, finding);
     if options.vantage.captured_host().is_some() && !options.labels {
@@ -243,17 +231,16 @@ fn is_cpu_limited(run: &LabRun) -> bool {
 
 fn show(options: &Options, number: usize) -> Fallible<()> {
     let seed = options.seed.ok_or("--show needs --seed")?;
-    let case = families::case(options.environment(), options.draw, seed, number);
+    let case = Scenario::draw(options.scenarios(), seed, number);
     if !options.twin {
         let run = lab_run::run_valid(&case, seed, LAB_ATTEMPTS, false)?;
         println!("{}", show_lab::Table { case: &case, run: &run });
         return Ok(());
     }
-    let outcome = twin_run::run(&case, seed)?;
-    let truth = label::label(&case, &outcome.truth)?;
-    println!("{}", words(&case));
-    show::show(&outcome.truth, &truth);
-    let finding = diagnose::explain(&Measurement { path: None, ..outcome.measurement });
+    let run = case.run(seed)?;
+    println!("{case}");
+    show::show(&run.intervals, &run.truth);
+    let finding = diagnose::explain(&Measurement { path: None, ..run.measurement });
     println!("{}", finding.sentence);
     Ok(())
 }
@@ -262,8 +249,8 @@ fn explain_stored(options: &Options, folder: &Path) -> Fallible<()> {
     let mut out = export::create(options)?;
     let mut all = Vec::new();
     for run in stored::load(folder)? {
-        let case = families::case(options.environment(), options.draw, run.seed, run.number);
-        if words(&case) != run.case {
+        let case = Scenario::draw(options.scenarios(), run.seed, run.number);
+        if case.to_string() != run.case {
             return Err(format!("the families have changed since this run: {}", run.case).into());
         }
         let truth = run.truth(&case)?;
@@ -271,7 +258,7 @@ fn explain_stored(options: &Options, folder: &Path) -> Fallible<()> {
         if let Some(out) = &mut out {
             out.run(&case, &run, &truth, one.from_tcp_info)?;
         }
-        one.tell(&run.case, options.labels);
+        tell(&one, &run.case, options.labels);
         all.push(one);
     }
     if let Some(out) = out {
@@ -281,45 +268,26 @@ fn explain_stored(options: &Options, folder: &Path) -> Fallible<()> {
 }
 
 fn report(options: &Options, scored: &[Scored]) -> Fallible<()> {
-    println!("{}", table::labels(scored));
+    println!("{}", score::labels(scored));
     if !options.labels {
-        let calibration = calibration::Calibration::of(scored);
-        println!("{}", table::Table::of(scored));
-        println!("{}", table::segments(scored));
+        let calibration = Calibration::of(scored);
+        println!("{}", Confusion::of(scored));
+        println!("{}", score::segments(scored));
         if options.vantage.captured_host().is_some() {
-            println!("{}", table::agreement(scored));
+            println!("{}", score::agreement(scored));
         }
         println!("{calibration}");
         if let Some(file) = &options.diagram {
-            std::fs::write(file, diagram::reliability(calibration.bins()))?;
+            std::fs::write(file, score::reliability_diagram(calibration.bins()))?;
         }
     }
     Ok(())
 }
 
-fn words(case: &Case) -> String {
-    let mut words = format!("{} {} {}", case.number, case.family, case.path);
-    words += &format!(" {} x{} {:.1} s", case.congestion, case.streams, case.seconds);
-    if case.reverse {
-        words += " reverse";
-    }
-    for (name, rate) in [("rate", case.rate), ("pacing", case.pacing), ("reader", case.reader)] {
-        words += &rate.map_or(String::new(), |rate| format!(" {name} {rate}"));
-    }
-    let sizes = [
-        ("send buffer", case.send_buffer),
-        ("receive window", case.receive_window),
-        ("-w", case.window),
-        ("block", case.block.filter(|_| case.rate.is_none())),
-    ];
-    for (name, size) in sizes {
-        words += &size.map_or(String::new(), |size| format!(" {name} {size}"));
-    }
-    if case.ecn {
-        words += " ecn";
-    }
-    case.cross.iter().for_each(|cross| words += &format!(" {cross:?}"));
-    words
+/// Prints a finding that is wrong, or with `labels` the truth.
+fn tell(one: &Scored, case: &str, labels: bool) {
+    let told = if labels { Some(one.label(case)) } else { one.mistake(case) };
+    told.iter().for_each(|text| println!("{text}"));
 }
 
 fn threads() -> usize {

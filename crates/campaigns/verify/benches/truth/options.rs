@@ -1,9 +1,8 @@
 //! The options of the bench.
 
 use crate::Fallible;
-use crate::families::{self, Environment};
 use crate::local::Set;
-use crate::vantage::Vantage;
+use simulator::{Hosts, Proportions, ScenarioSet, Vantage};
 use std::path::PathBuf;
 
 /// What to run and what to print; the module of the bench says what each is.
@@ -26,14 +25,15 @@ pub(crate) struct Options {
     pub(crate) decide_policer: bool,
     pub(crate) fixed_windows: bool,
     /// Of the families.
-    pub(crate) draw: families::Set,
+    pub(crate) proportions: Proportions,
     /// Of `local`.
     pub(crate) set: Option<Set>,
 }
 
 impl Options {
-    pub(crate) const fn environment(&self) -> Environment {
-        if self.twin { Environment::Twin } else { Environment::Lab }
+    pub(crate) const fn scenarios(&self) -> ScenarioSet {
+        let hosts = if self.twin { Hosts::Simulated } else { Hosts::Real };
+        ScenarioSet { hosts, proportions: self.proportions }
     }
 }
 
@@ -54,8 +54,8 @@ pub(crate) fn parse() -> Fallible<Options> {
             "--decide-policer" => options.decide_policer = true,
             "--fixed-windows" => options.fixed_windows = true,
             "--set" => match value()?.as_str() {
-                "balanced" => options.draw = families::Set::Balanced,
-                "bulk" => options.draw = families::Set::Bulk,
+                "balanced" => options.proportions = Proportions::Balanced,
+                "bulk" => options.proportions = Proportions::Bulk,
                 "development" => options.set = Some(Set::Development),
                 "held-out" => options.set = Some(Set::HeldOut),
                 other => {

@@ -1,54 +1,76 @@
-//! A finding beside the truth.
+//! Findings beside the truth: how often they are right, and how well their probabilities
+//! are calibrated.
 
-use crate::case::Case;
-use crate::families;
-use crate::label::{TrueSegment, Truth};
+mod calibration;
+mod confusion;
+mod reliability_diagram;
+
+pub use calibration::{Calibration, bootstrap, errors};
+pub use confusion::{Confusion, agreement, labels, segments};
+pub use reliability_diagram::reliability_diagram;
+
+use crate::{Scenario, TrueSegment, Truth};
 use record::{Confidence, Finding, Limit};
 
 /// What was true of a run, and what the diagnosis found.
 #[derive(Debug, Clone)]
-pub(crate) struct Scored {
-    pub(crate) family: &'static str,
-    pub(crate) congestion: &'static str,
-    pub(crate) several: bool,
-    pub(crate) reverse: bool,
-    pub(crate) default_buffers: bool,
-    pub(crate) truth: Limit,
+pub struct Scored {
+    /// The family of the scenario.
+    pub family: &'static str,
+    /// The name of its congestion control.
+    pub congestion: &'static str,
+    /// It has several streams.
+    pub several: bool,
+    /// The server sends.
+    pub reverse: bool,
+    /// A buffer has Linux's default size.
+    pub default_buffers: bool,
+    /// The limit that cost the most.
+    pub truth: Limit,
     /// The truth's share of the cost: near a half, two limits cost about the same.
-    pub(crate) truth_share: f64,
-    pub(crate) found: Limit,
-    pub(crate) sure: bool,
+    pub truth_share: f64,
+    /// The limit of the finding.
+    pub found: Limit,
+    /// The finding's confidence is "sure".
+    pub sure: bool,
     /// The probabilities of the finding, the most probable first.
-    pub(crate) posterior: Vec<(Limit, f64)>,
-    pub(crate) segments: Vec<TrueSegment>,
+    pub posterior: Vec<(Limit, f64)>,
+    /// The true segments.
+    pub segments: Vec<TrueSegment>,
     /// A boundary is found within this, s.
-    pub(crate) near_s: f64,
+    pub near_s: f64,
     /// The segments of the finding.
-    pub(crate) found_segments: Vec<TrueSegment>,
-    pub(crate) sentence: String,
+    pub found_segments: Vec<TrueSegment>,
+    /// The finding in words.
+    pub sentence: String,
     /// What the samples of TCP_INFO of the same run give, where a capture was explained.
-    pub(crate) from_tcp_info: Option<Limit>,
+    pub from_tcp_info: Option<Limit>,
 }
 
 /// Counts of boundaries between segments.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Boundaries {
-    pub(crate) true_ones: usize,
+pub struct Boundaries {
+    /// True boundaries.
+    pub true_ones: usize,
     /// Of the true ones, those that are reported.
-    pub(crate) found: usize,
-    pub(crate) reported: usize,
+    pub found: usize,
+    /// Boundaries of the findings.
+    pub reported: usize,
     /// Of those reported, the true ones.
-    pub(crate) right: usize,
+    pub right: usize,
     /// The same of the true ones between segments that both last [`LASTING_S`].
-    pub(crate) lasting: usize,
-    pub(crate) lasting_found: usize,
+    pub lasting: usize,
+    /// Of these, those that are reported.
+    pub lasting_found: usize,
 }
 
 /// A segment that is longer than this is seen by whoever looks at the graph, s.
-pub(crate) const LASTING_S: f64 = 1.0;
+pub const LASTING_S: f64 = 1.0;
 
 impl Scored {
-    pub(crate) fn new(case: &Case, truth: &Truth, finding: Option<Finding>) -> Self {
+    /// A finding beside the truth of its run; `None`: nothing was explained.
+    #[must_use]
+    pub fn new(scenario: &Scenario, truth: &Truth, finding: Option<Finding>) -> Self {
         let found = finding.as_ref().and_then(|finding| finding.limit).unwrap_or(Limit::Unknown);
         let confidence = finding.as_ref().and_then(|finding| finding.confidence);
         let segments = finding.iter().flat_map(|finding| &finding.segments);
@@ -60,11 +82,11 @@ impl Scored {
             (entries.collect(), finding.sentence)
         });
         Scored {
-            family: case.family,
-            congestion: case.congestion,
-            several: case.streams > 1,
-            reverse: case.reverse,
-            default_buffers: families::has_default_buffers(case),
+            family: scenario.family,
+            congestion: scenario.congestion.name(),
+            several: scenario.streams > 1,
+            reverse: scenario.reverse,
+            default_buffers: scenario.has_default_buffers(),
             truth: truth.limit,
             truth_share: truth.shares.first().map_or(0.0, |(_, share)| *share),
             found,
@@ -78,12 +100,15 @@ impl Scored {
         }
     }
 
-    pub(crate) fn is_right(&self) -> bool {
+    /// True if the finding names the true limit.
+    #[must_use]
+    pub fn is_right(&self) -> bool {
         self.found == self.truth
     }
 
     /// The share of the time for which the segments name the true limit.
-    pub(crate) fn time_right(&self) -> f64 {
+    #[must_use]
+    pub fn time_right(&self) -> f64 {
         let mut right = 0.0;
         for (one, other) in self
             .segments
@@ -98,7 +123,8 @@ impl Scored {
     }
 
     /// How many of the true boundaries the finding has, and how many of its own are true.
-    pub(crate) fn boundaries(&self) -> Boundaries {
+    #[must_use]
+    pub fn boundaries(&self) -> Boundaries {
         let edges = |segments: &[TrueSegment]| -> Vec<f64> {
             segments.iter().skip(1).map(|segment| segment.from_s).collect()
         };
@@ -118,22 +144,30 @@ impl Scored {
         }
     }
 
-    /// Prints a finding that is wrong, or with `labels` the truth.
-    pub(crate) fn tell(&self, case: &str, labels: bool) {
+    /// The truth in words, beside what was simulated.
+    #[must_use]
+    pub fn label(&self, scenario: &str) -> String {
         let (truth, share) = (self.truth.name(), self.truth_share * 100.0);
-        if labels {
-            let segments = self.segments.iter();
-            let segments = segments.map(|s| format!("{:.1} s {}", s.from_s, s.limit.name()));
-            let segments = segments.collect::<Vec<_>>().join(", ");
-            println!("{truth:<20} {share:3.0} %  {case}\n    from {segments}");
-        } else if !self.is_right() {
-            let sure = if self.sure { "SURE" } else { "" };
-            let other = self.from_tcp_info.map_or("", Limit::name);
-            println!(
-                "{truth:<20} {share:3.0} % found {:<20} {sure:<4} {other} {case}",
-                self.found.name()
-            );
-            println!("    {}", self.sentence);
+        let segments = self.segments.iter();
+        let segments = segments.map(|s| format!("{:.1} s {}", s.from_s, s.limit.name()));
+        let segments = segments.collect::<Vec<_>>().join(", ");
+        format!("{truth:<20} {share:3.0} %  {scenario}\n    from {segments}")
+    }
+
+    /// The finding in words, beside what was simulated; `None` if it is right.
+    #[must_use]
+    pub fn mistake(&self, scenario: &str) -> Option<String> {
+        if self.is_right() {
+            return None;
         }
+        let (truth, share) = (self.truth.name(), self.truth_share * 100.0);
+        let sure = if self.sure { "SURE" } else { "" };
+        let other = self.from_tcp_info.map_or("", Limit::name);
+        let found = self.found.name();
+        let sentence = &self.sentence;
+        Some(format!(
+            "{truth:<20} {share:3.0} % found {found:<20} {sure:<4} {other} {scenario}\n    \
+             {sentence}"
+        ))
     }
 }

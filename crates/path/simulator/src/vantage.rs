@@ -1,12 +1,10 @@
 //! From where a transfer is seen: the less is known, the less can be told.
 
-use crate::Fallible;
-use crate::stored::Run;
 use record::{Measurement, TestSpec};
 
 /// A vantage point.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Vantage {
+pub enum Vantage {
     /// Sender and receiver of a test.
     #[default]
     Full,
@@ -23,7 +21,8 @@ pub(crate) enum Vantage {
 }
 
 impl Vantage {
-    pub(crate) const ALL: [Vantage; 6] = [
+    /// All vantage points.
+    pub const ALL: [Vantage; 6] = [
         Vantage::Full,
         Vantage::Receiver,
         Vantage::Watch,
@@ -32,8 +31,9 @@ impl Vantage {
         Vantage::CaptureReceiver,
     ];
 
-    /// Whether it is a capture, of which host: 0 is the sender.
-    pub(crate) fn captured_host(self) -> Option<usize> {
+    /// The host of a capture: 0 is the sender; `None`: it is no capture.
+    #[must_use]
+    pub const fn captured_host(self) -> Option<usize> {
         match self {
             Vantage::CaptureSender => Some(0),
             Vantage::CaptureReceiver => Some(1),
@@ -41,7 +41,9 @@ impl Vantage {
         }
     }
 
-    pub(crate) fn name(self) -> &'static str {
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
         match self {
             Vantage::Full => "full",
             Vantage::Receiver => "receiver",
@@ -52,22 +54,22 @@ impl Vantage {
         }
     }
 
-    /// A run as seen from there.
-    ///
-    /// # Errors
-    /// The run has no captures.
-    pub(crate) fn of(self, run: &Run) -> Fallible<Measurement> {
-        if let Some(host) = self.captured_host() {
-            let captured = run.captured.as_ref().ok_or("the run was stored without captures")?;
-            return Ok(captured[host].clone());
+    /// A test as seen from there; `None` for a capture, if the test was not captured.
+    /// `captured`: what captures at the sender and at the receiver show.
+    #[must_use]
+    pub fn view(
+        self,
+        measurement: &Measurement,
+        captured: Option<&[Measurement; 2]>,
+    ) -> Option<Measurement> {
+        match self {
+            Vantage::Full => Some(measurement.clone()),
+            Vantage::Receiver => Some(receiver_alone(measurement)),
+            Vantage::Watch => Some(watched(measurement)),
+            Vantage::Slow => Some(every_second(watched(measurement))),
+            Vantage::CaptureSender => captured.map(|[sender, _]| sender.clone()),
+            Vantage::CaptureReceiver => captured.map(|[_, receiver]| receiver.clone()),
         }
-        let m = &run.measurement;
-        Ok(match self {
-            Vantage::Full | Vantage::CaptureSender | Vantage::CaptureReceiver => m.clone(),
-            Vantage::Receiver => receiver_alone(m),
-            Vantage::Watch => watched(m),
-            Vantage::Slow => every_second(watched(m)),
-        })
     }
 }
 

@@ -1,10 +1,10 @@
-//! What captures at both hosts of the simulated twin show: each packet is built, dissected
+//! What captures at both hosts of a simulation show: each packet is built, dissected
 //! and analysed as one out of a file is.
 //!
 //! Segments have the headers of Linux: timestamps of 1 ms, SACK and D-SACK blocks, a window
 //! that is scaled. The handshake is added; the twin has none.
 
-use crate::case::Case;
+use crate::Scenario;
 use capture::LinkType;
 use capture::dissect::{self, Direction, Layers};
 use record::Measurement;
@@ -27,8 +27,17 @@ const CWR: u8 = 0x80;
 /// Enough for the windows of all families.
 const SCALE: u8 = 13;
 
+/// What captures of a run show: at the sender first, then at the receiver.
+#[derive(Debug, Clone)]
+pub struct Captures {
+    /// The measurement that each gives.
+    pub measurements: [Measurement; 2],
+    /// The evidence for the first stream's congestion control.
+    pub congestion: [CongestionEvidence; 2],
+}
+
 /// Captures at the sending and at the receiving host.
-pub(crate) struct TwinCapture {
+pub(crate) struct SimulatedCapture {
     mss: u32,
     scale: Option<u8>,
     ecn: bool,
@@ -59,20 +68,21 @@ struct Header<'a> {
     marked: bool,
 }
 
-impl TwinCapture {
-    /// Of the measured connections of a case, the first of the scenario, over a path of `rtt`;
+impl SimulatedCapture {
+    /// Of the measured connections of a scenario, the first of the scenario, over a path of `rtt`;
     /// `scaled`: window scaling is not removed from the SYN.
-    pub(crate) fn new(case: &Case, mss: u32, scaled: bool, rtt: Duration) -> Self {
-        let (streams, ecn) = (case.streams, case.ecn);
-        let duration_ns = (case.seconds * 1e9) as u64;
-        let first_window = case.receive_window.map_or(64_240, |window| window.bytes().min(64_240));
+    pub(crate) fn new(scenario: &Scenario, mss: u32, scaled: bool, rtt: Duration) -> Self {
+        let (streams, ecn) = (scenario.streams, scenario.ecn);
+        let duration_ns = (scenario.seconds * 1e9) as u64;
+        let first_window =
+            scenario.receive_window.map_or(64_240, |window| window.bytes().min(64_240));
         let host =
             |point| (Connection::default(), Sampler::new(Direction::AToB, duration_ns, point), 0);
         let hosts = || [CapturePoint::Sender, CapturePoint::Receiver].map(host);
         let captured =
             (0..streams).map(|_| CapturedStream { hosts: hosts(), marks: [0; 2] }).collect();
         let scale = scaled.then_some(SCALE);
-        let mut captures = TwinCapture {
+        let mut captures = SimulatedCapture {
             mss,
             scale,
             ecn,
@@ -133,14 +143,17 @@ impl TwinCapture {
         sampler.add(state, position, &segment, &found);
     }
 
-    /// What each host's capture shows of the first stream's congestion control.
-    pub(crate) fn congestion(&self) -> [CongestionEvidence; 2] {
-        self.captured[0].hosts.each_ref().map(|(_, sampler, _)| sampler.congestion())
+    /// What both captures show at the end.
+    /// The tests' parameters are those that iperf3's control connection shows.
+    pub(crate) fn finish(self, scenario: &Scenario) -> Captures {
+        let first = self.captured.first().map(|stream| stream.hosts.each_ref());
+        let congestion = first.map_or_else(Default::default, |hosts| {
+            hosts.map(|(_, sampler, _)| sampler.congestion())
+        });
+        Captures { measurements: self.measurements(scenario), congestion }
     }
 
-    /// The measurement that each host's capture gives: the sending host's first.
-    /// The tests' parameters are those that iperf3's control connection shows.
-    pub(crate) fn measurements(self, case: &Case) -> [Measurement; 2] {
+    fn measurements(self, scenario: &Scenario) -> [Measurement; 2] {
         let (mut sending, mut receiving) = (Vec::new(), Vec::new());
         for CapturedStream { hosts: [near, far], .. } in self.captured {
             sending.push(near);
@@ -154,9 +167,9 @@ impl TwinCapture {
                 is_bulk: true,
             });
             let requested = Requested {
-                congestion: Some(case.congestion),
-                rate: case.rate,
-                pacing: case.pacing,
+                congestion: Some(scenario.congestion.name()),
+                rate: scenario.rate,
+                pacing: scenario.pacing,
                 window: None,
             };
             measurement(("10.0.0.2", PORT), requested, streams.collect(), Vec::new())
@@ -164,7 +177,7 @@ impl TwinCapture {
     }
 }
 
-impl Observer for TwinCapture {
+impl Observer for SimulatedCapture {
     fn data(&mut self, now: Nanos, host: Host, connection: u32, data: &Segments, marked: bool) {
         if connection as usize >= self.captured.len() {
             return;

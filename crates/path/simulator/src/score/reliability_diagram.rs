@@ -6,8 +6,9 @@ use std::fmt::Write;
 const SIDE: f64 = 360.0;
 const MARGIN: f64 = 48.0;
 
-/// As SVG. `bins`: mean probability, share right and number of findings of each.
-pub(crate) fn reliability(bins: &[(f64, f64, usize)]) -> String {
+/// The diagram as SVG. `bins`: mean probability, share right and number of findings of each.
+#[must_use]
+pub fn reliability_diagram(bins: &[(f64, f64, usize)]) -> String {
     let size = SIDE + 2.0 * MARGIN;
     let x = |probability: f64| MARGIN + SIDE * probability;
     let y = |share: f64| MARGIN + SIDE * (1.0 - share);

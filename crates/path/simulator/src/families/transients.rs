@@ -1,38 +1,39 @@
 //! What changes within a test: ramp-up, overshoot, routes, rates, one cause after another.
 
 use super::losses::random_loss;
-use crate::case::{Case, Cross};
-use crate::draws::{Base, Draws};
+use crate::draws::{BasePath, Draws};
+use crate::{CrossFlow, Scenario};
+use control::Algorithm;
 
 /// Tests that end within slow start, or soon after it.
-pub(super) fn ramp(draws: &mut Draws) -> Case {
+pub(super) fn ramp(draws: &mut Draws) -> Scenario {
     let base = draws.base_within((50.0, 2000.0), (40.0, 300.0));
     let path = format!("{},{}", base.path(), draws.any_queue(&base));
     let seconds = (base.rtt * draws.log(4.0, 16.0) / 1e3).max(0.5);
-    Case {
+    Scenario {
         congestion: draws.congestion(),
         streams: draws.mostly_one_stream(0.8),
         reverse: draws.reverse(0.4),
-        ..Case::new("", 0, path, seconds)
+        ..Scenario::new(path, seconds)
     }
 }
 
 /// Long fat paths: slow start overshoots, leaves early, or is ended by a single loss, and
 /// the window then grows for the rest of the test.
-pub(super) fn overshoot(draws: &mut Draws) -> Case {
+pub(super) fn overshoot(draws: &mut Draws) -> Scenario {
     let base = draws.base_within((50.0, 2000.0), (60.0, 300.0));
     let mut path = base.path();
     let (congestion, reverse) = match draws.between(0.0, 3.0) as u32 {
         // Reno has no early exit: it fills the queue and halves.
         0 => {
             path += &format!(",{}", draws.drop_tail(&base, (0.3, 0.9), 64.0));
-            (draws.about("reno"), draws.reverse(0.0))
+            (draws.about(Algorithm::NewReno), draws.reverse(0.0))
         }
         // Delay variation ends CUBIC's slow start (HyStart).
         1 => {
             path += &format!(",{}", draws.any_queue(&base));
             path += &format!(",jitter=uniform:{:.0}us", base.rtt * draws.log(0.01, 0.15) * 1e3);
-            (draws.about("cubic"), draws.reverse(0.0))
+            (draws.about(Algorithm::Cubic), draws.reverse(0.0))
         }
         _ => {
             let first = draws.log(20.0, 2_000.0);
@@ -45,11 +46,11 @@ pub(super) fn overshoot(draws: &mut Draws) -> Case {
         }
     };
     let streams = draws.mostly_one_stream(1.0);
-    Case { congestion, streams, reverse, ..Case::new("", 0, path, base.seconds) }
+    Scenario { congestion, streams, reverse, ..Scenario::new(path, base.seconds) }
 }
 
 /// The rate or the delay changes once or several times.
-pub(super) fn path_change(draws: &mut Draws) -> Case {
+pub(super) fn path_change(draws: &mut Draws) -> Scenario {
     let base = draws.base_within((4.0, 1000.0), (4.0, 200.0));
     // The queue keeps its size, as a device's does.
     let mut path = format!("{},{}", base.path(), draws.drop_tail(&base, (0.3, 4.0), 20.0));
@@ -66,16 +67,16 @@ pub(super) fn path_change(draws: &mut Draws) -> Case {
             path += &format!(",{prefix}rtt={:.0}us", base.rtt * 1e3 * draws.log(0.4, 4.0));
         }
     }
-    Case {
+    Scenario {
         congestion: draws.congestion(),
         streams: draws.mostly_one_stream(0.7),
         reverse: draws.reverse(0.4),
-        ..Case::new("", 0, path, base.seconds)
+        ..Scenario::new(path, base.seconds)
     }
 }
 
 /// Satellites in a low orbit: every few seconds another route, with an outage before it.
-pub(super) fn handovers(draws: &mut Draws) -> Case {
+pub(super) fn handovers(draws: &mut Draws) -> Scenario {
     let base = draws.base_within((20.0, 400.0), (20.0, 120.0));
     let mut path = format!("{},{}", base.path(), draws.drop_tail(&base, (0.5, 4.0), 20.0));
     let every = draws.log(1.5, 8.0);
@@ -90,16 +91,16 @@ pub(super) fn handovers(draws: &mut Draws) -> Case {
         path += &format!(",{again}rate={:.0}kbit", base.rate * 1e3 * draws.log(0.4, 1.2));
         at += every.max(outage + 0.2);
     }
-    Case {
+    Scenario {
         congestion: draws.congestion(),
         streams: draws.mostly_one_stream(0.7),
         reverse: draws.reverse(0.4),
-        ..Case::new("", 0, path, base.seconds)
+        ..Scenario::new(path, base.seconds)
     }
 }
 
 /// Wireless: jitter with heavy tails, frames sent together, some loss.
-pub(super) fn wifi(draws: &mut Draws) -> Case {
+pub(super) fn wifi(draws: &mut Draws) -> Scenario {
     let base = draws.base_within((5.0, 600.0), (2.0, 80.0));
     let kind = draws.one(&["pareto", "exponential", "normal"]);
     // A Pareto tail in order holds back what follows for a hundred times its mean.
@@ -111,55 +112,67 @@ pub(super) fn wifi(draws: &mut Draws) -> Case {
         path += &format!(",burst={:.0}", (base.rate * 125.0 * draws.log(2.0, 8.0)).max(3_000.0));
     }
     if draws.chance(0.4) {
-        let loss = random_loss(draws, &base, "cubic", 1) * 0.3;
+        let loss = random_loss(draws, &base, Algorithm::Cubic, 1) * 0.3;
         path += &format!(",loss={:.6}%", loss.max(1e-6) * 100.0);
     }
-    Case {
+    Scenario {
         congestion: draws.congestion(),
         streams: draws.streams(),
         reverse: draws.reverse(0.4),
-        ..Case::new("", 0, path, base.seconds)
+        ..Scenario::new(path, base.seconds)
     }
 }
 
 /// Two causes, one after the other.
-pub(super) fn succession(draws: &mut Draws) -> Case {
+pub(super) fn succession(draws: &mut Draws) -> Scenario {
     let base = draws.base_within((5.0, 1000.0), (4.0, 150.0));
-    let base = Base { seconds: base.seconds.clamp(6.0, 20.0), ..base };
+    let base = BasePath { seconds: base.seconds.clamp(6.0, 20.0), ..base };
     let queue = draws.any_queue(&base);
     let at = base.seconds * draws.between(0.25, 0.7);
-    let case = Case {
+    let scenario = Scenario {
         congestion: draws.mostly_loss_based(0.85),
         streams: draws.mostly_one_stream(0.7),
         reverse: draws.reverse(0.4),
-        ..Case::new("", 0, format!("{},{queue}", base.path()), base.seconds)
+        ..Scenario::new(format!("{},{queue}", base.path()), base.seconds)
     };
     let prefix = format!("@{:.0}ms.", at * 1e3);
-    let loss = random_loss(draws, &base, "cubic", case.streams) * 1e2;
+    let loss = random_loss(draws, &base, Algorithm::Cubic, scenario.streams) * 1e2;
     let police = format!(
         "police={:.0}kbit:{:.0}",
         base.rate * 1e3 * draws.between(0.1, 0.7),
         (base.rate * 125.0 * draws.log(1.0, 200.0)).max(3_000.0)
     );
     match draws.between(0.0, 7.0) as u32 {
-        0 => Case { path: format!("{},{prefix}loss={loss:.6}%", case.path), ..case },
-        1 => Case { path: format!("{},loss={loss:.6}%,{prefix}loss=none", case.path), ..case },
-        2 => Case {
-            path: format!("{},{prefix}loss=ge:{loss:.6}%:{:.0}%", case.path, draws.log(5.0, 50.0)),
-            ..case
+        0 => Scenario { path: format!("{},{prefix}loss={loss:.6}%", scenario.path), ..scenario },
+        1 => Scenario {
+            path: format!("{},loss={loss:.6}%,{prefix}loss=none", scenario.path),
+            ..scenario
         },
-        3 => Case { path: format!("{},{prefix}{police}", case.path), ..case },
-        4 => Case { path: format!("{},{police},{prefix}police=none", case.path), ..case },
+        2 => Scenario {
+            path: format!(
+                "{},{prefix}loss=ge:{loss:.6}%:{:.0}%",
+                scenario.path,
+                draws.log(5.0, 50.0)
+            ),
+            ..scenario
+        },
+        3 => Scenario { path: format!("{},{prefix}{police}", scenario.path), ..scenario },
+        4 => {
+            Scenario { path: format!("{},{police},{prefix}police=none", scenario.path), ..scenario }
+        }
         5 => {
             let flows = draws.between(1.0, 5.0) as usize;
-            let cross = Cross::Tcp { congestion: draws.one(&["cubic", "bbr"]), start_s: at };
-            Case { cross: vec![cross; flows], ..case }
+            let cross = CrossFlow::Tcp {
+                congestion: draws.one(&[Algorithm::Cubic, Algorithm::Bbr]),
+                start_s: at,
+            };
+            Scenario { cross: vec![cross; flows], ..scenario }
         }
         _ => {
             let shallow = draws.drop_tail(&base, (0.03, 0.2), 3.0);
             let deep = draws.drop_tail(&base, (0.5, 4.0), 10.0);
             let path = format!("{},{deep},{prefix}{shallow}", base.path());
-            Case { path, ..case }
+            Scenario { path, ..scenario }
         }
     }
 }

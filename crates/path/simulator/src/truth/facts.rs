@@ -1,10 +1,10 @@
-//! What is known of a case before it runs.
+//! What is known of a scenario before it runs.
 
-use crate::Fallible;
-use crate::case::Case;
+use crate::Scenario;
+use control::Algorithm;
 use link::{LinkConfig, Loss, Queue, Rate, Schedule};
 use record::Limit;
-use topology::PathSpec;
+use topology::{PathError, PathSpec};
 use units::Nanos;
 
 /// TCP payload of an IP packet of 1500 bytes: timestamps are on.
@@ -15,9 +15,9 @@ const MIN_CHANGE: f64 = 1.15;
 /// Losses are clustered if so many packets are lost at a time on average.
 const CLUSTER: f64 = 2.0;
 
-/// The static facts of a case.
+/// The static facts of a scenario.
 pub(super) struct Facts<'a> {
-    pub(super) case: &'a Case,
+    pub(super) scenario: &'a Scenario,
     forward: Schedule,
     reverse: Schedule,
 }
@@ -40,10 +40,10 @@ pub(super) struct Settings {
 }
 
 impl<'a> Facts<'a> {
-    pub(super) fn of(case: &'a Case) -> Fallible<Self> {
-        let [up, down] = case.path.parse::<PathSpec>()?.schedules(0);
-        let (forward, reverse) = if case.reverse { (down, up) } else { (up, down) };
-        Ok(Facts { case, forward, reverse })
+    pub(super) fn of(scenario: &'a Scenario) -> Result<Self, PathError> {
+        let [up, down] = scenario.path.parse::<PathSpec>()?.schedules(0);
+        let (forward, reverse) = if scenario.reverse { (down, up) } else { (up, down) };
+        Ok(Facts { scenario, forward, reverse })
     }
 
     pub(super) fn at(&self, t_s: f64) -> Settings {
@@ -99,7 +99,7 @@ impl<'a> Facts<'a> {
 
     /// Every scheduled change of a setting, s.
     fn scheduled(&self) -> Vec<f64> {
-        let end = self.case.seconds;
+        let end = self.scenario.seconds;
         let (mut now, mut times) = (Nanos(0), Vec::new());
         loop {
             let next = [&self.forward, &self.reverse].map(|schedule| schedule.at(now).1);
@@ -128,12 +128,12 @@ impl<'a> Facts<'a> {
 
     /// The payload that the path's best rate carries, bit/s.
     pub(super) fn payload_rate(&self) -> f64 {
-        self.best_rate(self.case.seconds) * PAYLOAD_SHARE
+        self.best_rate(self.scenario.seconds) * PAYLOAD_SHARE
     }
 
     /// Payload that the measured streams' settings allow: `-b` and pacing, bit/s.
     pub(super) fn allowed(&self, rate: Option<units::BitRate>) -> Option<f64> {
-        rate.map(|rate| rate.as_f64() * f64::from(self.case.streams))
+        rate.map(|rate| rate.as_f64() * f64::from(self.scenario.streams))
     }
 
     /// The data's direction delivers packets out of order.
@@ -144,7 +144,7 @@ impl<'a> Facts<'a> {
 
     /// There is cross traffic.
     pub(super) const fn is_shared(&self) -> bool {
-        !self.case.cross.is_empty()
+        !self.scenario.cross.is_empty()
     }
 
     /// A middlebox alters window scaling.
@@ -155,7 +155,7 @@ impl<'a> Facts<'a> {
     /// Spans of that limit shorter than this are not segments of their own, s.
     pub(super) fn shortest_segment_s(&self, limit: Limit) -> f64 {
         let rtt_s = self.at(0.0).rtt_s;
-        if limit == Limit::CongestionAvoidance && self.case.congestion == "bbr" {
+        if limit == Limit::CongestionAvoidance && self.scenario.congestion == Algorithm::Bbr {
             // Every 10 s BBR empties the path for 200 ms and a round trip, to see its
             // minimum RTT, and fills it again.
             return (6.0 * rtt_s).max(1.0);

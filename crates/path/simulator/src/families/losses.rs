@@ -1,11 +1,12 @@
 //! Losses that no queue causes, and what is mistaken for them.
 
-use crate::case::Case;
-use crate::draws::{Base, Draws, PACKET_BITS};
+use crate::Scenario;
+use crate::draws::{BasePath, Draws, PACKET_BITS};
+use control::Algorithm;
 use units::{BitRate, ByteCount, Rtt};
 
 /// Policers below the bottleneck rate, with buckets of 1 to 500 ms.
-pub(super) fn policer(draws: &mut Draws) -> Case {
+pub(super) fn policer(draws: &mut Draws) -> Scenario {
     let base = draws.base_within((4.0, 2000.0), (1.0, 300.0));
     let rate = base.rate * draws.between(0.1, 0.8);
     let bucket = (rate * 125.0 * draws.log(1.0, 500.0)).max(3_000.0);
@@ -15,31 +16,31 @@ pub(super) fn policer(draws: &mut Draws) -> Case {
         draws.any_queue(&base),
         rate * 1e3
     );
-    Case {
+    Scenario {
         congestion: draws.congestion(),
         streams: draws.streams(),
         reverse: draws.reverse(0.4),
-        ..Case::new("", 0, path, base.seconds)
+        ..Scenario::new(path, base.seconds)
     }
 }
 
 /// Independent loss: 3 to 300 a run, or as much as leaves a share of the rate.
-pub(super) fn independent(draws: &mut Draws) -> Case {
+pub(super) fn independent(draws: &mut Draws) -> Scenario {
     let base = draws.base_within((4.0, 2000.0), (2.0, 300.0));
     let congestion = draws.mostly_loss_based(0.92);
     let streams = draws.few_streams();
     let loss = random_loss(draws, &base, congestion, streams);
     let path = format!("{},{},loss={:.6}%", base.path(), draws.any_queue(&base), loss * 100.0);
-    Case {
+    Scenario {
         congestion,
         streams,
         reverse: draws.reverse(0.4),
-        ..Case::new("", 0, path, base.seconds)
+        ..Scenario::new(path, base.seconds)
     }
 }
 
 /// Gilbert-Elliott loss, and bursts of lost packets.
-pub(super) fn clustered(draws: &mut Draws) -> Case {
+pub(super) fn clustered(draws: &mut Draws) -> Scenario {
     let base = draws.base_within((4.0, 2000.0), (2.0, 300.0));
     let congestion = draws.mostly_loss_based(0.92);
     let streams = draws.few_streams();
@@ -53,21 +54,16 @@ pub(super) fn clustered(draws: &mut Draws) -> Case {
         let every = draws.log(0.3, 3.0) * 1e3;
         format!("bursts={:.0}p@{every:.0}ms", draws.log(3.0, 40.0))
     };
-    Case {
+    Scenario {
         congestion,
         streams,
         reverse: draws.reverse(0.4),
-        ..Case::new(
-            "",
-            0,
-            format!("{},{},{loss}", base.path(), draws.any_queue(&base)),
-            base.seconds,
-        )
+        ..Scenario::new(format!("{},{},{loss}", base.path(), draws.any_queue(&base)), base.seconds)
     }
 }
 
 /// Packets that overtake others, by little and by more than an RTT.
-pub(super) fn reordering(draws: &mut Draws) -> Case {
+pub(super) fn reordering(draws: &mut Draws) -> Scenario {
     let base = draws.base_within((10.0, 1000.0), (4.0, 250.0));
     // Without congestion control's own losses, only reordering is left to react to.
     let queue = draws.drop_tail(&base, (0.5, 8.0), 40.0);
@@ -79,16 +75,16 @@ pub(super) fn reordering(draws: &mut Draws) -> Case {
         let kind = draws.one(&["exponential", "exponential", "normal"]);
         format!("jitter={kind}:{:.0}us,overtake=yes", base.rtt * draws.log(0.04, 0.4) * 1e3)
     };
-    Case {
+    Scenario {
         congestion: draws.loss_based(),
         streams: draws.few_streams(),
         reverse: draws.reverse(0.4),
-        ..Case::new("", 0, format!("{},{queue},{effect}", base.path()), base.seconds)
+        ..Scenario::new(format!("{},{queue},{effect}", base.path()), base.seconds)
     }
 }
 
 /// Slow or lossy directions of acknowledgements.
-pub(super) fn ack_path(draws: &mut Draws) -> Case {
+pub(super) fn ack_path(draws: &mut Draws) -> Scenario {
     let base = draws.base_within((20.0, 1000.0), (4.0, 200.0));
     let reverse = draws.reverse(0.5);
     let back = if reverse { "up" } else { "down" };
@@ -107,16 +103,21 @@ pub(super) fn ack_path(draws: &mut Draws) -> Case {
     if draws.chance(0.3) {
         path += &format!(",{back}.loss={:.1}%", draws.log(1.0, 40.0));
     }
-    Case {
+    Scenario {
         congestion: draws.congestion(),
         streams: draws.streams(),
         reverse,
-        ..Case::new("", 0, path, base.seconds)
+        ..Scenario::new(path, base.seconds)
     }
 }
 
 /// A loss ratio: half of the draws give a number of losses, half a share of the rate.
-pub(super) fn random_loss(draws: &mut Draws, base: &Base, congestion: &str, streams: u32) -> f64 {
+pub(super) fn random_loss(
+    draws: &mut Draws,
+    base: &BasePath,
+    congestion: Algorithm,
+    streams: u32,
+) -> f64 {
     let streams = f64::from(streams);
     let wish = if draws.chance(0.5) {
         let losses = draws.log(3.0, 300.0);
@@ -129,18 +130,22 @@ pub(super) fn random_loss(draws: &mut Draws, base: &Base, congestion: &str, stre
 }
 
 /// Losses within a run by the response function, at most the bottleneck's rate.
-fn losses_a_run(base: &Base, congestion: &str, loss: f64, streams: f64) -> f64 {
+fn losses_a_run(base: &BasePath, congestion: Algorithm, loss: f64, streams: f64) -> f64 {
     let rate = (rate_at(base, congestion, loss) * streams).min(base.rate);
     loss * rate * 1e6 * base.seconds / PACKET_BITS
 }
 
 /// The rate in Mbit/s that a control reaches at a loss ratio (RFC 9438: CUBIC by the
 /// larger of its two equations). BBR is drawn as CUBIC, which has no such function.
-fn rate_at(base: &Base, congestion: &str, loss: f64) -> f64 {
+fn rate_at(base: &BasePath, congestion: Algorithm, loss: f64) -> f64 {
     let (mss, rtt) = (ByteCount::from_bytes(1448), Rtt::from_micros((base.rtt * 1e3) as u64));
     let rate = model::loss_from_fraction(loss).map(|p| {
         let reno = model::mathis(mss, rtt, p);
-        if congestion == "reno" { reno } else { reno.max(model::cubic_region(mss, rtt, p)) }
+        if congestion == Algorithm::NewReno {
+            reno
+        } else {
+            reno.max(model::cubic_region(mss, rtt, p))
+        }
     });
     rate.flatten().map_or(f64::INFINITY, |rate: BitRate| rate.as_f64() / 1e6)
 }

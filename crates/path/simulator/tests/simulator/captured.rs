@@ -1,9 +1,9 @@
 //! What captures of the simulated twin show, beside what its sender knows.
 
-use crate::case::Case;
-use crate::families::{self, Environment, Set};
-use crate::{scored::Scored, table, twin_run};
+use control::Algorithm;
 use record::{Limit, Measurement};
+use simulator::score::{Scored, agreement};
+use simulator::{Proportions, Scenario, ScenarioSet};
 use tcp_analysis::CongestionFamily;
 
 const SEED: u64 = 20;
@@ -17,12 +17,13 @@ fn limit(measurement: &Measurement) -> Limit {
 #[test]
 fn a_capture_gives_the_cause_that_the_sender_knows() {
     const RUNS: usize = 30;
+    let set = ScenarioSet { proportions: Proportions::Bulk, ..ScenarioSet::default() };
     let mut same = [0; 2];
     for number in 0..RUNS {
-        let case = families::case(Environment::Twin, Set::Bulk, SEED, number);
-        let (outcome, captured) = twin_run::run_captured(&case, SEED).unwrap();
+        let scenario = Scenario::draw(set, SEED, number);
+        let (outcome, captured) = scenario.run_captured(SEED).unwrap();
         let from_samples = limit(&outcome.measurement);
-        for (count, seen) in same.iter_mut().zip(&captured) {
+        for (count, seen) in same.iter_mut().zip(&captured.measurements) {
             *count += usize::from(limit(seen) == from_samples);
         }
     }
@@ -33,12 +34,13 @@ fn a_capture_gives_the_cause_that_the_sender_knows() {
 /// A window, a loss and a rate: the numbers themselves, from either host.
 #[test]
 fn samples_of_a_capture_are_those_of_the_sender() {
-    let cases = ["rate=20mbit,rtt=40ms,queue=1bdp", "rate=20mbit,rtt=40ms,queue=2bdp,loss=0.5%"];
-    for path in cases {
-        let case = crate::case::Case::new("plain", 0, path.to_owned(), 6.0);
-        let (outcome, captured) = twin_run::run_captured(&case, SEED).unwrap();
+    let scenarios =
+        ["rate=20mbit,rtt=40ms,queue=1bdp", "rate=20mbit,rtt=40ms,queue=2bdp,loss=0.5%"];
+    for path in scenarios {
+        let scenario = Scenario::new(path, 6.0);
+        let (outcome, captured) = scenario.run_captured(SEED).unwrap();
         let truth = outcome.measurement.streams[0].sender.last().unwrap();
-        for (seen, within) in captured.iter().zip([0.02, 0.05]) {
+        for (seen, within) in captured.measurements.iter().zip([0.02, 0.05]) {
             let sample = seen.streams[0].sender.last().unwrap();
             let near = |what: &str, one: u64, other: u64| {
                 let error = one as f64 / other.max(1) as f64 - 1.0;
@@ -60,33 +62,29 @@ fn samples_of_a_capture_are_those_of_the_sender() {
 #[test]
 fn the_family_of_congestion_control_shows() {
     let families = [
-        ("reno", CongestionFamily::Reno),
-        ("cubic", CongestionFamily::Cubic),
-        ("bbr", CongestionFamily::Bbr),
+        (Algorithm::NewReno, CongestionFamily::Reno),
+        (Algorithm::Cubic, CongestionFamily::Cubic),
+        (Algorithm::Bbr, CongestionFamily::Bbr),
     ];
     for (control, family) in families {
         let path = "rate=50mbit,rtt=40ms,queue=1bdp".to_owned();
-        let case = crate::case::Case {
-            congestion: control,
-            ..crate::case::Case::new("plain", 0, path, 40.0)
-        };
-        let found = twin_run::run_congestion(&case, SEED).unwrap();
-        assert_eq!(found[0].family, Some(family), "{control} at the sender: {found:?}");
-        assert!(found[1].family.is_none_or(|it| it == family), "{control}: {found:?}");
+        let scenario = Scenario { congestion: control, ..Scenario::new(path, 40.0) };
+        let found = scenario.run_captured(SEED).unwrap().1.congestion;
+        assert_eq!(found[0].family, Some(family), "{control:?} at the sender: {found:?}");
+        assert!(found[1].family.is_none_or(|it| it == family), "{control:?}: {found:?}");
     }
 }
 
 #[test]
 fn the_agreement_is_counted() {
-    let case = crate::case::Case::new("plain", 0, "rate=2mbit,rtt=20ms".to_owned(), 1.0);
-    let outcome = twin_run::run(&case, SEED).unwrap();
-    let truth = crate::label::label(&case, &outcome.truth).unwrap();
+    let scenario = Scenario::new("rate=2mbit,rtt=20ms", 1.0);
+    let truth = scenario.run(SEED).unwrap().truth;
     let scored = |found, from_tcp_info| Scored {
         found,
         from_tcp_info: Some(from_tcp_info),
-        ..Scored::new(&case, &truth, None)
+        ..Scored::new(&scenario, &truth, None)
     };
-    let text = table::agreement(&[
+    let text = agreement(&[
         scored(Limit::Loss, Limit::Loss),
         scored(Limit::Aqm, Limit::Loss),
         scored(Limit::Loss, Limit::Loss),
@@ -99,16 +97,18 @@ fn the_agreement_is_counted() {
 fn the_family_of_congestion_control_is_found_at_both_hosts() {
     // Losses at distances that leave time to grow.
     let path = "rate=40mbit,rtt=40ms,queue=2000p,loss=0.2%".to_owned();
-    for (name, family) in [("reno", CongestionFamily::Reno), ("cubic", CongestionFamily::Cubic)] {
-        let case = Case { congestion: name, ..Case::new("", 0, path.clone(), 12.0) };
-        for found in twin_run::run_congestion(&case, 5).unwrap() {
-            assert_eq!(found.family, Some(family), "{name}: {found:?}");
+    for (name, family) in
+        [(Algorithm::NewReno, CongestionFamily::Reno), (Algorithm::Cubic, CongestionFamily::Cubic)]
+    {
+        let scenario = Scenario { congestion: name, ..Scenario::new(path.clone(), 12.0) };
+        for found in scenario.run_captured(5).unwrap().1.congestion {
+            assert_eq!(found.family, Some(family), "{name:?}: {found:?}");
         }
     }
     // An application that sends at a rate shows neither.
     let rate = Some("2mbit".parse().unwrap());
-    let case = Case { rate, ..Case::new("", 0, "rate=40mbit,rtt=40ms".to_owned(), 6.0) };
-    for found in twin_run::run_congestion(&case, 5).unwrap() {
+    let scenario = Scenario { rate, ..Scenario::new("rate=40mbit,rtt=40ms", 6.0) };
+    for found in scenario.run_captured(5).unwrap().1.congestion {
         assert_eq!(found.family, None, "{found:?}");
     }
 }

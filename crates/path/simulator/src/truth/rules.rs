@@ -61,33 +61,34 @@ pub(super) fn limits(facts: &Facts, intervals: &[TruthInterval]) -> Vec<Limit> {
 
 /// Over which span a rate that was set is reached, s.
 fn reached_span_s(facts: &Facts) -> f64 {
-    let blocks = facts.case.rate.zip(facts.case.block);
+    let blocks = facts.scenario.rate.zip(facts.scenario.block);
     let block_s = blocks.map_or(0.0, |(rate, block)| 8.0 * block.as_f64() / rate.as_f64().max(1.0));
     REACHED_SPAN_S.max(REACHED_BLOCKS * block_s)
 }
 
 /// What the sender waited for, if not for the network; `read` in packets per second.
 fn of_sender(facts: &Facts, times: &LimitTimes, read: f64) -> Option<Limit> {
-    let case = facts.case;
+    let scenario = facts.scenario;
     let goodput = read * 1448.0 * 8.0;
     let reaches = |rate| facts.allowed(rate).is_some_and(|allowed| goodput >= REACHED * allowed);
     // Whatever a sender waits for between two writes: it has sent all of them.
-    if reaches(case.rate) {
+    if reaches(scenario.rate) {
         return Some(Limit::Application);
     }
-    // Waits that are not of a setting of the case are the network's: a control paces
+    // Waits that are not of a setting of the scenario are the network's: a control paces
     // itself, and a send buffer of two windows is full while a hole is repaired.
     // A pacing rate includes headers.
-    let pacing = case.pacing.map(|rate| rate.scaled(PAYLOAD_SHARE));
+    let pacing = scenario.pacing.map(|rate| rate.scaled(PAYLOAD_SHARE));
     let paced = if reaches(pacing) { times.pacing_ns } else { 0 };
-    let buffer = if case.send_buffer.or(case.window).is_some() { times.send_buffer_ns } else { 0 };
+    let buffer =
+        if scenario.send_buffer.or(scenario.window).is_some() { times.send_buffer_ns } else { 0 };
     let by_control = times.pacing_ns - paced;
     let network = times.cwnd_ns + times.send_buffer_ns - buffer;
     let hosts = [
         (paced, Some(Limit::Pacing)),
         (times.application_ns, Some(Limit::Application)),
         (buffer, Some(Limit::SendBuffer)),
-        (times.rwnd_ns, Some(of_receive_window(facts, reaches(case.reader)))),
+        (times.rwnd_ns, Some(of_receive_window(facts, reaches(scenario.reader)))),
     ];
     let most = hosts.iter().map(|(time, _)| *time).max().unwrap_or(0);
     // A control that paces itself follows the rate that it delivers: where a window or a

@@ -1,7 +1,7 @@
 //! How well the probabilities of findings agree with how often they are right.
 
+use super::Scored;
 use crate::draws::Draws;
-use crate::scored::Scored;
 use record::Limit;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,7 +14,7 @@ const MIN_PROBABILITY: f64 = 0.001;
 
 /// Figures over all findings that have probabilities.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Calibration {
+pub struct Calibration {
     findings: usize,
     /// Expected calibration error in ten bins of equal mass.
     error: f64,
@@ -31,7 +31,9 @@ pub(crate) struct Calibration {
 }
 
 impl Calibration {
-    pub(crate) fn of(scored: &[Scored]) -> Self {
+    /// Of findings beside their truth.
+    #[must_use]
+    pub fn of(scored: &[Scored]) -> Self {
         let with: Vec<&Scored> = scored.iter().filter(|one| !one.posterior.is_empty()).collect();
         let mut points: Vec<(f64, bool)> = with.iter().filter_map(|one| top(one)).collect();
         points.sort_by(|one, other| one.0.total_cmp(&other.0));
@@ -57,7 +59,8 @@ impl Calibration {
 
 impl Calibration {
     /// Mean probability, share right and number of findings of each bin.
-    pub(crate) fn bins(&self) -> &[(f64, f64, usize)] {
+    #[must_use]
+    pub fn bins(&self) -> &[(f64, f64, usize)] {
         &self.bins
     }
 }
@@ -88,9 +91,10 @@ fn mean(bin: &[(f64, bool)]) -> (f64, f64, usize) {
     (probability, right, bin.len())
 }
 
-/// The expected calibration error, plain and debiased: the variance a (1 - a) / (m - 1) of
+/// The expected calibration error of points sorted by probability, plain and debiased: the variance a (1 - a) / (m - 1) of
 /// a bin's share right is subtracted from its squared gap (Kumar, Liang, Ma 2019).
-pub(crate) fn errors(points: &[(f64, bool)]) -> (f64, f64) {
+#[must_use]
+pub fn errors(points: &[(f64, bool)]) -> (f64, f64) {
     let total = points.len().max(1) as f64;
     let (mut plain, mut squared, mut chance) = (0.0, 0.0, 0.0);
     for bin in bins(points) {
@@ -104,8 +108,9 @@ pub(crate) fn errors(points: &[(f64, bool)]) -> (f64, f64) {
     (plain, (squared - chance).max(0.0).sqrt())
 }
 
-/// The debiased error of resamples with replacement.
-pub(crate) fn bootstrap(points: &[(f64, bool)]) -> Vec<f64> {
+/// The debiased error of resamples with replacement of points sorted by probability.
+#[must_use]
+pub fn bootstrap(points: &[(f64, bool)]) -> Vec<f64> {
     if points.is_empty() {
         return Vec::new();
     }

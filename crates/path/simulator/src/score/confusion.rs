@@ -1,13 +1,13 @@
 //! The confusion matrix, and how often each family is found right.
 
-use crate::scored::{Boundaries, LASTING_S, Scored};
+use super::{Boundaries, LASTING_S, Scored};
 use record::Limit;
 use std::collections::BTreeMap;
 use std::fmt;
 
 /// True limits against findings.
-#[derive(Default)]
-pub(crate) struct Table {
+#[derive(Debug, Default)]
+pub struct Confusion {
     counts: BTreeMap<(Limit, Limit), u32>,
     families: BTreeMap<&'static str, Counts>,
     /// By what a test was asked for: control, streams, direction, buffers.
@@ -15,7 +15,7 @@ pub(crate) struct Table {
     all: Counts,
 }
 
-#[derive(Default, Clone, Copy)]
+#[derive(Debug, Default, Clone, Copy)]
 struct Counts {
     runs: u32,
     right: u32,
@@ -46,9 +46,11 @@ impl fmt::Display for Counts {
     }
 }
 
-impl Table {
-    pub(crate) fn of(scored: &[Scored]) -> Self {
-        let mut table = Table::default();
+impl Confusion {
+    /// Of findings beside their truth.
+    #[must_use]
+    pub fn of(scored: &[Scored]) -> Self {
+        let mut table = Confusion::default();
         for one in scored {
             *table.counts.entry((one.truth, one.found)).or_default() += 1;
             table.families.entry(one.family).or_default().add(one);
@@ -71,7 +73,7 @@ impl Table {
     }
 }
 
-impl fmt::Display for Table {
+impl fmt::Display for Confusion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let columns: Vec<Limit> = Limit::ALL
             .into_iter()
@@ -108,7 +110,7 @@ impl fmt::Display for Table {
     }
 }
 
-impl Table {
+impl Confusion {
     /// The numbers of limits that were found but never true, with their names.
     fn named_unseen(&self) -> String {
         let unseen = |found: &Limit| {
@@ -125,7 +127,8 @@ fn number(limit: Limit) -> usize {
 }
 
 /// How often each family has which true limit, and how often each limit is true.
-pub(crate) fn labels(scored: &[Scored]) -> String {
+#[must_use]
+pub fn labels(scored: &[Scored]) -> String {
     let mut families: BTreeMap<&str, BTreeMap<Limit, u32>> = BTreeMap::new();
     let mut limits: BTreeMap<Limit, u32> = BTreeMap::new();
     for one in scored {
@@ -154,7 +157,8 @@ pub(crate) fn labels(scored: &[Scored]) -> String {
 }
 
 /// How well the segments match the true ones.
-pub(crate) fn segments(scored: &[Scored]) -> String {
+#[must_use]
+pub fn segments(scored: &[Scored]) -> String {
     let runs = scored.len().max(1) as f64;
     let right = scored.iter().map(Scored::time_right).sum::<f64>() / runs;
     let mut all = Boundaries::default();
@@ -176,7 +180,8 @@ pub(crate) fn segments(scored: &[Scored]) -> String {
 }
 
 /// How often a capture gives the cause that the samples of TCP_INFO of the same run give.
-pub(crate) fn agreement(scored: &[Scored]) -> String {
+#[must_use]
+pub fn agreement(scored: &[Scored]) -> String {
     let mut pairs: BTreeMap<(Limit, Limit), u32> = BTreeMap::new();
     let both = scored.iter().filter_map(|one| Some((one.from_tcp_info?, one.found)));
     both.for_each(|pair| *pairs.entry(pair).or_default() += 1);

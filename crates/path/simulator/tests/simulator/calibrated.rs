@@ -1,14 +1,12 @@
 //! Figures of calibration.
 
-use crate::calibration::{Calibration, bootstrap, errors};
-use crate::case::Case;
-use crate::diagram;
-use crate::draws::Draws;
-use crate::label::{TrueSegment, label};
-use crate::scored::{Boundaries, Scored};
-use crate::table::{self, Table};
-use crate::twin_run;
 use record::{Finding, Limit, Probability};
+use simulator::draws::Draws;
+use simulator::score::{
+    Boundaries, Calibration, Confusion, Scored, bootstrap, errors, labels, reliability_diagram,
+    segments,
+};
+use simulator::{Scenario, TrueSegment};
 
 /// Points that are right as often as their probability says, by chance.
 fn calibrated(count: usize, shift: f64) -> Vec<(f64, bool)> {
@@ -49,38 +47,40 @@ fn the_bootstrap_interval_holds_the_error() {
 /// A run limited by its path's rate, with a finding that gives that limit a probability
 /// and the rest to random loss.
 fn scored(found: f64) -> Scored {
-    let case = Case::new("plain", 0, "rate=2mbit,rtt=20ms,queue=1bdp".to_owned(), 2.0);
-    let outcome = twin_run::run(&case, 1).unwrap();
-    let truth = label(&case, &outcome.truth).unwrap();
+    let scenario =
+        Scenario { family: "plain", ..Scenario::new("rate=2mbit,rtt=20ms,queue=1bdp", 2.0) };
+    let run = scenario.run(1).unwrap();
     let mut posterior = vec![
         Probability { limit: Limit::PathRate, probability: found },
         Probability { limit: Limit::Loss, probability: 1.0 - found },
     ];
     posterior.sort_by(|one, other| other.probability.total_cmp(&one.probability));
     let limit = Some(posterior[0].limit);
-    let finding = diagnose::explain(&outcome.measurement);
-    Scored::new(&case, &truth, Some(Finding { limit, posterior, ..finding }))
+    let finding = diagnose::explain(&run.measurement);
+    Scored::new(&scenario, &run.truth, Some(Finding { limit, posterior, ..finding }))
 }
 
 #[test]
 fn the_report_counts_right_findings_and_scores_probabilities() {
     let (right, wrong) = (scored(0.8), scored(0.2));
     assert!(right.is_right() && !wrong.is_right());
-    wrong.tell("plain", false);
+    assert_eq!(right.mistake("plain"), None);
+    assert!(wrong.mistake("plain").unwrap().starts_with("path-rate"));
+    assert!(right.label("plain").ends_with("from 0.0 s path-rate"), "{}", right.label("plain"));
     let text = Calibration::of(&[right.clone(), wrong.clone()]).to_string();
     // -(ln 0.8 + ln 0.2) / 2
     assert!(text.contains("2 findings") && text.contains("log score 0.916"), "{text}");
     assert!(text.contains("path-rate taken for loss"), "{text}");
     let both = [right, wrong];
-    let text = Table::of(&both).to_string();
+    let text = Confusion::of(&both).to_string();
     assert!(text.contains("2 runs: right  50.0 %"), "{text}");
-    assert!(table::labels(&both).contains("plain              path-rate 2"));
+    assert!(labels(&both).contains("plain              path-rate 2"));
 }
 
 #[test]
 fn the_diagram_has_a_point_for_each_bin() {
     let calibration = Calibration::of(&[scored(0.8), scored(0.2)]);
-    let svg = diagram::reliability(calibration.bins());
+    let svg = reliability_diagram(calibration.bins());
     assert_eq!(svg.matches("<circle").count(), calibration.bins().len());
     // At 0.8 of the width, and at the bottom: it is wrong.
     assert!(svg.contains("<circle cx=\"336\" cy=\"408\""), "{svg}");
@@ -112,5 +112,5 @@ fn boundaries_within_three_tenths_of_a_second_are_found() {
         ..one.clone()
     };
     assert_eq!(short.boundaries().lasting, 0, "one of the two is shorter than a second");
-    assert!(table::segments(&[one]).contains("98.0 % of the time; 1 of 1"));
+    assert!(segments(&[one]).contains("98.0 % of the time; 1 of 1"));
 }

@@ -1,9 +1,8 @@
 //! True limits of runs whose intervals are written down.
 
-use crate::case::{Case, Cross};
-use crate::label::{Truth, label};
-use crate::twin_run;
+use control::Algorithm;
 use record::Limit;
+use simulator::{CrossFlow, Scenario, Truth};
 use tcp::LimitTimes;
 use twin::{ConnectionTruth, ReverseTruth, TruthInterval};
 use units::BitRate;
@@ -11,8 +10,8 @@ use units::BitRate;
 /// 10 Mbit/s fill an interval with 83 packets.
 const FULL: u64 = 83;
 
-fn case(path: &str) -> Case {
-    Case::new("", 0, path.to_owned(), 10.0)
+fn scenario(path: &str) -> Scenario {
+    Scenario::new(path, 10.0)
 }
 
 /// Ten seconds in which one sender waits for its congestion window and half of the link
@@ -65,8 +64,8 @@ fn waiting(times: LimitTimes) -> Vec<TruthInterval> {
     run(|_, interval| interval.connections[0].times = times)
 }
 
-fn limit(case: &Case, intervals: &[TruthInterval]) -> Limit {
-    label(case, intervals).unwrap().limit
+fn limit(scenario: &Scenario, intervals: &[TruthInterval]) -> Limit {
+    Truth::of(scenario, intervals).unwrap().limit
 }
 
 const DEEP: &str = "rate=10mbit,rtt=40ms,queue=1bdp";
@@ -79,27 +78,30 @@ fn waits_of_the_sender_decide_first() {
         interval.connections[0].times =
             LimitTimes { rwnd_ns: 60_000_000, cwnd_ns: 40_000_000, ..LimitTimes::default() };
     };
-    assert_eq!(limit(&case(DEEP), &run(full)), Limit::ReceiveWindow);
+    assert_eq!(limit(&scenario(DEEP), &run(full)), Limit::ReceiveWindow);
     let strip = format!("{DEEP},window-scale=strip");
-    assert_eq!(limit(&case(&strip), &run(full)), Limit::WindowScaling);
+    assert_eq!(limit(&scenario(&strip), &run(full)), Limit::WindowScaling);
     let reader = Some(BitRate::from_bps(9_700_000));
-    assert_eq!(limit(&Case { reader, ..case(DEEP) }, &run(full)), Limit::SlowReceiver);
+    assert_eq!(limit(&Scenario { reader, ..scenario(DEEP) }, &run(full)), Limit::SlowReceiver);
     // It would read faster than what arrives.
     let reader = Some(BitRate::from_bps(12_000_000));
-    assert_eq!(limit(&Case { reader, ..case(DEEP) }, &run(full)), Limit::ReceiveWindow);
+    assert_eq!(limit(&Scenario { reader, ..scenario(DEEP) }, &run(full)), Limit::ReceiveWindow);
     let idle = LimitTimes { application_ns: 80_000_000, ..LimitTimes::default() };
-    assert_eq!(limit(&case(DEEP), &waiting(idle)), Limit::Application);
+    assert_eq!(limit(&scenario(DEEP), &waiting(idle)), Limit::Application);
 }
 
 #[test]
 fn only_settings_of_the_case_are_limits_of_the_host() {
     let buffer = LimitTimes { send_buffer_ns: 100_000_000, ..LimitTimes::default() };
     let send_buffer = Some(units::ByteCount::from_bytes(50_000));
-    assert_eq!(limit(&Case { send_buffer, ..case(DEEP) }, &waiting(buffer)), Limit::SendBuffer);
-    assert_ne!(limit(&case(DEEP), &waiting(buffer)), Limit::SendBuffer);
+    assert_eq!(
+        limit(&Scenario { send_buffer, ..scenario(DEEP) }, &waiting(buffer)),
+        Limit::SendBuffer
+    );
+    assert_ne!(limit(&scenario(DEEP), &waiting(buffer)), Limit::SendBuffer);
     // Half of 10 Mbit/s is 4.7 Mbit/s of payload.
     let paced = LimitTimes { pacing_ns: 100_000_000, ..LimitTimes::default() };
-    let at = |bps| Case { pacing: Some(BitRate::from_bps(bps)), ..case(DEEP) };
+    let at = |bps| Scenario { pacing: Some(BitRate::from_bps(bps)), ..scenario(DEEP) };
     assert_eq!(limit(&at(5_000_000), &waiting(paced)), Limit::Pacing);
     assert_ne!(limit(&at(6_000_000), &waiting(paced)), Limit::Pacing);
 }
@@ -107,7 +109,7 @@ fn only_settings_of_the_case_are_limits_of_the_host() {
 #[test]
 fn a_saturated_bottleneck_is_named_by_its_queue() {
     let full = run(|_, interval| fill(interval));
-    assert_eq!(limit(&case(DEEP), &full), Limit::PathRate);
+    assert_eq!(limit(&scenario(DEEP), &full), Limit::PathRate);
     let overflowing = |managed: bool| {
         run(move |index, interval| {
             fill(interval);
@@ -119,9 +121,9 @@ fn a_saturated_bottleneck_is_named_by_its_queue() {
             }
         })
     };
-    assert_eq!(limit(&case(DEEP), &overflowing(false)), Limit::PathRate);
-    assert_eq!(limit(&case(SHALLOW), &overflowing(false)), Limit::ShallowQueue);
-    let managed = case("rate=10mbit,rtt=40ms,queue=fq_codel,ecn=no");
+    assert_eq!(limit(&scenario(DEEP), &overflowing(false)), Limit::PathRate);
+    assert_eq!(limit(&scenario(SHALLOW), &overflowing(false)), Limit::ShallowQueue);
+    let managed = scenario("rate=10mbit,rtt=40ms,queue=fq_codel,ecn=no");
     assert_eq!(limit(&managed, &overflowing(true)), Limit::Aqm);
     assert_eq!(limit(&managed, &full), Limit::PathRate);
 }
@@ -135,27 +137,27 @@ fn a_bottleneck_is_shared_from_15_percent_on() {
             *own = (*own as f64 * (1.0 - share)) as u64;
         })
     };
-    let cross = vec![Cross::Tcp { congestion: "cubic", start_s: 0.0 }];
-    let shared = Case { cross, ..case(DEEP) };
+    let cross = vec![CrossFlow::Tcp { congestion: Algorithm::Cubic, start_s: 0.0 }];
+    let shared = Scenario { cross, ..scenario(DEEP) };
     assert_eq!(limit(&shared, &others(0.16)), Limit::SharedBottleneck);
     assert_eq!(limit(&shared, &others(0.13)), Limit::PathRate);
     // Without cross traffic, what has not arrived yet is its own.
-    assert_eq!(limit(&case(DEEP), &others(0.16)), Limit::PathRate);
+    assert_eq!(limit(&scenario(DEEP), &others(0.16)), Limit::PathRate);
 }
 
 #[test]
 fn below_saturation_the_latest_reductions_decide() {
     let lost = losing(|connection| connection.lost = 1);
-    assert_eq!(limit(&case(&format!("{DEEP},loss=0.1%")), &lost), Limit::Loss);
-    assert_eq!(limit(&case(&format!("{DEEP},loss=ge:0.1%:30%")), &lost), Limit::ClusteredLoss);
+    assert_eq!(limit(&scenario(&format!("{DEEP},loss=0.1%")), &lost), Limit::Loss);
+    assert_eq!(limit(&scenario(&format!("{DEEP},loss=ge:0.1%:30%")), &lost), Limit::ClusteredLoss);
     let policed = losing(|connection| connection.drops.policer = 9);
-    assert_eq!(limit(&case(&format!("{DEEP},police=5mbit:64KiB")), &policed), Limit::Policer);
+    assert_eq!(limit(&scenario(&format!("{DEEP},police=5mbit:64KiB")), &policed), Limit::Policer);
     let marked = losing(|connection| connection.marked = 1);
-    assert_eq!(limit(&case(&format!("{DEEP},mark=5p")), &marked), Limit::EcnMarks);
+    assert_eq!(limit(&scenario(&format!("{DEEP},mark=5p")), &marked), Limit::EcnMarks);
     let needless = losing(|connection| connection.duplicates = 3);
-    assert_eq!(limit(&case(&format!("{DEEP},reorder=1%:5ms")), &needless), Limit::Reordering);
+    assert_eq!(limit(&scenario(&format!("{DEEP},reorder=1%:5ms")), &needless), Limit::Reordering);
     let overflow = losing(|connection| connection.drops.queue = 20);
-    assert_eq!(limit(&case(SHALLOW), &overflow), Limit::ShallowQueue);
+    assert_eq!(limit(&scenario(SHALLOW), &overflow), Limit::ShallowQueue);
 }
 
 #[test]
@@ -168,7 +170,7 @@ fn one_event_is_followed_by_slow_growth() {
             }
         })
     };
-    let path = case(&format!("{DEEP},loss=0.001%"));
+    let path = scenario(&format!("{DEEP},loss=0.001%"));
     assert_eq!(limit(&path, &once(5)), Limit::CongestionAvoidance);
     let lost = losing(|connection| connection.lost = 1);
     assert_eq!(limit(&path, &lost), Limit::Loss);
@@ -177,14 +179,14 @@ fn one_event_is_followed_by_slow_growth() {
 #[test]
 fn ramp_and_a_saturated_ack_path() {
     let slow_start = run(|_, interval| interval.connections[0].slow_start = true);
-    assert_eq!(limit(&case(DEEP), &slow_start), Limit::Ramp);
+    assert_eq!(limit(&scenario(DEEP), &slow_start), Limit::Ramp);
     let back = |utilization| {
         run(move |_, interval| {
             interval.reverse = ReverseTruth { utilization, ..ReverseTruth::default() };
         })
     };
-    assert_eq!(limit(&case(DEEP), &back(0.95)), Limit::AckPath);
-    assert_eq!(limit(&case(DEEP), &back(0.8)), Limit::CongestionAvoidance);
+    assert_eq!(limit(&scenario(DEEP), &back(0.95)), Limit::AckPath);
+    assert_eq!(limit(&scenario(DEEP), &back(0.8)), Limit::CongestionAvoidance);
 }
 
 fn names(truth: &Truth) -> Vec<(f64, Limit)> {
@@ -195,11 +197,11 @@ fn names(truth: &Truth) -> Vec<(f64, Limit)> {
 fn a_fallen_rate_is_a_change_of_the_path() {
     let path = format!("{DEEP},@5s.rate=5mbit");
     let full = run(|_, interval| fill(interval));
-    let truth = label(&case(&path), &full).unwrap();
+    let truth = Truth::of(&scenario(&path), &full).unwrap();
     assert_eq!(names(&truth), [(0.0, Limit::PathRate), (5.0, Limit::PathChange)]);
     // A fall by less than 30 % is the same bottleneck.
     let path = format!("{DEEP},@5s.rate=7500kbit");
-    assert_eq!(names(&label(&case(&path), &full).unwrap()), [(0.0, Limit::PathRate)]);
+    assert_eq!(names(&Truth::of(&scenario(&path), &full).unwrap()), [(0.0, Limit::PathRate)]);
 }
 
 #[test]
@@ -217,7 +219,7 @@ fn the_costliest_limit_is_not_the_longest() {
             }
         }
     });
-    let truth = label(&case(&format!("{DEEP},@6s.loss=3%")), &truth).unwrap();
+    let truth = Truth::of(&scenario(&format!("{DEEP},@6s.loss=3%")), &truth).unwrap();
     assert_eq!(truth.limit, Limit::Loss);
     assert_eq!(truth.segments.len(), 2);
     assert!((truth.shares[0].1 - 7.6 / 13.6).abs() < 0.03, "{:?}", truth.shares);
@@ -234,28 +236,25 @@ fn a_span_of_200_ms_belongs_to_its_neighbours() {
             }
         })
     };
-    assert_eq!(label(&case(DEEP), &dip(52)).unwrap().segments.len(), 1);
-    assert_eq!(label(&case(DEEP), &dip(57)).unwrap().segments.len(), 3);
+    assert_eq!(Truth::of(&scenario(DEEP), &dip(52)).unwrap().segments.len(), 1);
+    assert_eq!(Truth::of(&scenario(DEEP), &dip(57)).unwrap().segments.len(), 3);
 }
 
 #[test]
 fn simulated_runs_have_the_limits_that_their_paths_leave() {
-    let label_of = |case: Case| {
-        let outcome = twin_run::run(&case, 1).unwrap();
-        label(&case, &outcome.truth).unwrap().limit
-    };
-    assert_eq!(label_of(case(DEEP)), Limit::PathRate);
-    assert_eq!(label_of(case("rate=10mbit,rtt=40ms,queue=4bdp,loss=1%")), Limit::Loss);
+    let label_of = |scenario: Scenario| scenario.run(1).unwrap().truth.limit;
+    assert_eq!(label_of(scenario(DEEP)), Limit::PathRate);
+    assert_eq!(label_of(scenario("rate=10mbit,rtt=40ms,queue=4bdp,loss=1%")), Limit::Loss);
     assert_eq!(
-        label_of(case("rate=10mbit,rtt=40ms,queue=1bdp,police=4mbit:20000")),
+        label_of(scenario("rate=10mbit,rtt=40ms,queue=1bdp,police=4mbit:20000")),
         Limit::Policer
     );
     let rate = Some(BitRate::from_bps(4_000_000));
-    assert_eq!(label_of(Case { rate, ..case(DEEP) }), Limit::Application);
+    assert_eq!(label_of(Scenario { rate, ..scenario(DEEP) }), Limit::Application);
     let receive_window = Some(units::ByteCount::from_bytes(20_000));
-    assert_eq!(label_of(Case { receive_window, ..case(DEEP) }), Limit::ReceiveWindow);
-    let cross = vec![Cross::Tcp { congestion: "cubic", start_s: 0.0 }; 2];
-    assert_eq!(label_of(Case { cross, ..case(DEEP) }), Limit::SharedBottleneck);
+    assert_eq!(label_of(Scenario { receive_window, ..scenario(DEEP) }), Limit::ReceiveWindow);
+    let cross = vec![CrossFlow::Tcp { congestion: Algorithm::Cubic, start_s: 0.0 }; 2];
+    assert_eq!(label_of(Scenario { cross, ..scenario(DEEP) }), Limit::SharedBottleneck);
 }
 
 /// What reduced windows before the loss model changed says nothing of what comes after.
@@ -272,7 +271,7 @@ fn reductions_before_a_change_of_the_loss_are_forgotten() {
                 connection.lost = 9;
             }
         });
-        names(&label(&case(path), &lossy).unwrap())
+        names(&Truth::of(&scenario(path), &lossy).unwrap())
     };
     let after = |names: Vec<(f64, Limit)>| names.last().unwrap().1;
     let changed = format!("{DEEP},@5s.loss=ge:10%:20%");
@@ -290,13 +289,13 @@ fn a_timeout_that_was_backed_off_has_the_cause_of_its_loss() {
             _ => {}
         }
     });
-    assert_eq!(limit(&case(&format!("{DEEP},loss=0.1%")), &late), Limit::Loss);
+    assert_eq!(limit(&scenario(&format!("{DEEP},loss=0.1%")), &late), Limit::Loss);
 }
 
 #[test]
 fn clusters_of_less_than_two_packets_are_independent_losses() {
     let lossy = losing(|connection| connection.lost = 2);
-    let of = |model: &str| limit(&case(&format!("{DEEP},loss={model}")), &lossy);
+    let of = |model: &str| limit(&scenario(&format!("{DEEP},loss={model}")), &lossy);
     assert_eq!(of("ge:0.1%:20%"), Limit::ClusteredLoss);
     assert_eq!(of("ge:0.1%:60%"), Limit::Loss);
     // Ten packets at a time, of which a tenth is lost.
@@ -308,7 +307,7 @@ fn clusters_of_less_than_two_packets_are_independent_losses() {
 #[test]
 fn a_requested_rate_that_is_reached_is_the_applications() {
     let waits = run(|_, _| {});
-    let at = |bps| Case { rate: Some(BitRate::from_bps(bps)), ..case(DEEP) };
+    let at = |bps| Scenario { rate: Some(BitRate::from_bps(bps)), ..scenario(DEEP) };
     // 41 packets in 100 ms are 4.75 Mbit/s.
     assert_eq!(limit(&at(4_800_000), &waits), Limit::Application);
     assert_ne!(limit(&at(5_000_000), &waits), Limit::Application);
