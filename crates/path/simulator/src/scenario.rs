@@ -5,11 +5,11 @@ use std::fmt;
 use topology::PathError;
 use units::{BitRate, ByteCount};
 
-/// Bounds of a scenario: its length in seconds, its streams, and the flows of cross traffic.
+/// The longest scenario, s.
 pub const MAX_SECONDS: f64 = 3600.0;
-/// See [`MAX_SECONDS`].
+/// The most measured streams of a scenario.
 pub const MAX_STREAMS: u32 = 128;
-/// See [`MAX_SECONDS`].
+/// The most flows of cross traffic.
 pub const MAX_CROSS_FLOWS: usize = 128;
 
 /// A transfer, and the traffic beside it. It can also be run between real hosts, over an
@@ -155,7 +155,7 @@ impl fmt::Display for Scenario {
         let sizes = [
             ("send buffer", self.send_buffer),
             ("receive window", self.receive_window),
-            ("-w", self.window),
+            ("socket buffers", self.window),
             ("block", self.block.filter(|_| self.rate.is_none())),
         ];
         for (name, size) in sizes.into_iter().filter_map(|(name, size)| Some((name, size?))) {

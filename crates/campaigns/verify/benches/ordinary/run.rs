@@ -1,8 +1,8 @@
 //! A run in the lab.
 
-use crate::Fallible;
 use crate::app;
 use crate::cases::Case;
+use bench_harness::Fallible;
 use lab::{Lab, Options, PacketRecord};
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};

@@ -2,8 +2,8 @@
 //! `--congestion`, in the twin. Each case runs with a control that is drawn anew, so that all
 //! of them are seen on the same paths. `--export FILE` writes what each decision rests on.
 
-use crate::Fallible;
 use crate::options::Options;
+use bench_harness::Fallible;
 use control::Algorithm;
 use simulator::Scenario;
 use simulator::draws::Draws;

@@ -3,9 +3,9 @@
 //! Each run gives one row for the whole of it, one for each of its segments, and two for
 //! random windows; each as seen from every vantage point.
 
-use crate::Fallible;
 use crate::options::Options;
 use crate::stored::Run;
+use bench_harness::Fallible;
 use diagnose::Statistics;
 use record::{Limit, Measurement};
 use simulator::Scenario;

@@ -14,9 +14,9 @@ mod slow_sink;
 
 pub(crate) use clocks::{Clocks, CpuReading, ReceiverReading, SenderReading, ThreadShare};
 
-use crate::Fallible;
 use crate::lab_capture;
 use crate::lab_truth::{self, HostInterval, Logged};
+use bench_harness::Fallible;
 use cross::CrossTraffic;
 use host::clock;
 use lab::{FlowKey, Lab, LabHost, Options};

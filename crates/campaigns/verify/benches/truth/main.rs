@@ -6,21 +6,7 @@
 //! Prints the share of right findings by family, the confusion matrix, findings that are
 //! wrong with confidence "sure", and how well the probabilities are calibrated.
 //!
-//! Options, after `--`: `--twin` runs in the twin; `--set balanced|bulk` draws every family with
-//! CUBIC, Reno and BBR, one and several streams, both directions, and ample and default buffers in
-//! equal parts (the default), or mostly CUBIC, one stream and forward; `--runs N` (300), `--seed N` (drawn and
-//! printed unless given), `--part I/N` to split the work among processes, `--only FAMILY`,
-//! `--save DIR` stores every run, `--load DIR` labels and explains stored ones again,
-//! `--export FILE` writes the statistics of each run, for fitting, `--labels` leaves out the
-//! diagnosis and prints how often each family has which limit, `--show NUMBER` prints the
-//! ground truth of one case, `--vantage full|receiver|watch|slow|capture-sender|
-//! capture-receiver` explains what is seen from there, `--diagram FILE` draws the reliability diagram as SVG,
-//! `--congestion` compares the family of congestion control that captures show with the true one,
-//! `--decide-policer` runs pairs of a policer and a queue of the same depth with the test that
-//! `test --decide` chooses (`policer`),
-//! `--fixed-windows` runs windows and buffers far below the BDP, and compares finding and prediction
-//! with what was set and achieved (`fixed_windows`),
-//! `--local` runs transfers inside this host, where the CPU's cost per byte decides (`local`).
+//! `--help` lists the options.
 
 mod congestion;
 mod export;
@@ -36,52 +22,39 @@ mod show;
 mod show_lab;
 mod stored;
 
-use host::sandbox::{self, Ended};
+use bench_harness::{Fallible, fresh_seed};
 use lab_run::{LabRun, ThreadShare};
 use options::Options;
 use record::Measurement;
 use simulator::score::{self, Calibration, Confusion, Scored};
 use simulator::{Scenario, Truth};
 use std::path::Path;
+use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use stored::Run;
 
-type Fallible<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
-
-fn main() {
-    // `cargo test --benches` only checks that it builds, and runs its unit tests.
-    if std::env::args().any(|argument| argument == "--test") {
-        return;
-    }
-    let work = |options: &Options| {
-        let done = match &options.load {
-            _ if options.local => local::measure(options),
-            _ if options.decide_policer => policer::measure(options),
-            _ if options.fixed_windows => fixed_windows::measure(options),
-            Some(folder) => explain_stored(options, folder),
-            None => match options.show {
-                Some(number) => show(options, number),
-                None => measure(options),
-            },
-        };
-        i32::from(done.inspect_err(|error| eprintln!("{error}")).is_err())
-    };
-    let code = match options::parse() {
-        Err(error) => {
-            eprintln!("{error}");
-            2
+fn main() -> ExitCode {
+    bench_harness::run(options::HELP, |arguments| {
+        let options = options::parse(arguments)?;
+        if options.twin || options.load.is_some() {
+            return work(&options);
         }
-        Ok(options) if options.twin || options.load.is_some() => work(&options),
-        Ok(options) => match sandbox::run(|| work(&options)) {
-            Ok(Ended::Code(code)) => code,
-            other => {
-                eprintln!("{other:?}");
-                1
-            }
+        bench_harness::in_sandbox(|| work(&options))
+    })
+}
+
+fn work(options: &Options) -> Fallible<()> {
+    match &options.load {
+        _ if options.local => local::measure(options),
+        _ if options.decide_policer => policer::measure(options),
+        _ if options.fixed_windows => fixed_windows::measure(options),
+        Some(folder) => explain_stored(options, folder),
+        None => match options.show {
+            Some(number) => show(options, number),
+            None => measure(options),
         },
-    };
-    std::process::exit(code);
+    }
 }
 
 /// Cases that are run before their results are written: bounds the memory.
@@ -292,9 +265,4 @@ fn tell(one: &Scored, case: &str, labels: bool) {
 
 fn threads() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
-}
-
-/// From the clock: fresh seeds need not be unpredictable.
-fn fresh_seed() -> u64 {
-    host::clock::unix_seconds() % 1_000_000_000
 }

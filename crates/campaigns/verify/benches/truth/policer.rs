@@ -2,7 +2,7 @@
 //! and depth, in labs, with the first test and the trains that follow as the command runs them.
 
 use crate::options::Options;
-use crate::{Fallible, fresh_seed};
+use bench_harness::{Fallible, fresh_seed};
 use control::Algorithm;
 use diagnose::deciding::DROPPING_ALIKE;
 use lab::{Lab, Options as LabOptions};

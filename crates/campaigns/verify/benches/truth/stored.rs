@@ -1,6 +1,6 @@
 //! Runs as files.
 
-use crate::Fallible;
+use bench_harness::Fallible;
 use record::{Limit, Measurement};
 use serde::{Deserialize, Serialize};
 use simulator::{Scenario, TrueSegment, Truth, Vantage};

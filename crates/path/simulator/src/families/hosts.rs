@@ -78,7 +78,7 @@ pub(super) fn pacing(draws: &mut Draws) -> Scenario {
     Scenario { pacing: Some(rate), ..scenario }
 }
 
-/// Writes so small that a core is busy with them before the path is full, or nearly so.
+/// Writes so small that a core is busy with them before the bottleneck is saturated, or nearly so.
 pub(super) fn cpu(draws: &mut Draws) -> Scenario {
     let base = draws.base_within((50.0, 2000.0), (0.2, 50.0));
     let block = draws.log(8.0, 512.0);

@@ -57,8 +57,8 @@ impl Confusion {
             table.all.add(one);
             let requests = [
                 one.congestion,
-                if one.several { "-P 2 and more" } else { "-P 1" },
-                if one.reverse { "-R" } else { "forward" },
+                if one.several { "several streams" } else { "one stream" },
+                if one.reverse { "reverse" } else { "forward" },
                 if one.default_buffers { "default buffers" } else { "ample or set buffers" },
             ];
             for request in requests.into_iter().enumerate() {

@@ -1,7 +1,7 @@
 //! CrossFlow traffic over the path of a test: TCP connections and datagrams of our own.
 
 use super::TestClock;
-use crate::Fallible;
+use bench_harness::Fallible;
 use host::tcp_info::set_congestion;
 use lab::{FlowKey, LabHost};
 use simulator::CrossFlow;
