@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "in a test an unwrap is an assertion")]
 
 use libtest_mimic::{Arguments, Trial};
+use longhaul::lab::running::{ExecRequest, SetRequest};
 use longhaul::lab::{LabEvent, LabRequest};
 use longhaul::{Document, Event, Fault, Problem, Request, StopFlag};
 use std::path::Path;
@@ -41,8 +42,9 @@ fn main() -> ExitCode {
         probe.is_ok()
     };
     assert!(!stall_retry::required() || lab, "LONGHAUL_REQUIRE_PEERS=1 asks for a lab");
-    let tests: [(&str, fn()); 6] = [
+    let tests: [(&str, fn()); 7] = [
         ("output_and_exit_code_of_a_program", output_and_exit_code_of_a_program),
+        ("a_program_on_a_host_of_a_running_lab", a_program_on_a_host_of_a_running_lab),
         ("several_labs_at_the_same_time", several_labs_at_the_same_time),
         ("a_raised_flag_ends_the_programs", a_raised_flag_ends_the_programs),
         ("a_killed_caller_leaves_nothing", a_killed_caller_leaves_nothing),
@@ -152,6 +154,35 @@ fn output_and_exit_code_of_a_program() {
     assert!(document.links[0].path.asked.link.contains("100"), "{:?}", document.links[0]);
     assert!(matches!(events[0], LabEvent::Up { hosts: 2, links: 1, .. }), "{events:?}");
     assert!(events.iter().any(|event| matches!(event, LabEvent::Exited { code: 3, .. })));
+}
+
+/// While it runs, its link is changed as well.
+fn a_program_on_a_host_of_a_running_lab() {
+    let (name, stop) = (format!("helper-process-{}", std::process::id()), StopFlag::new());
+    let mut request = LabRequest::new(LINK, ["sleep", "60"]);
+    (request.name, request.changing) = (Some(name.clone()), true);
+    let mut on_event = |event| {
+        if !matches!(event, LabEvent::Begun) {
+            return;
+        }
+        let ended = |request| longhaul::run(request, &mut |_| {}, &StopFlag::new()).unwrap();
+        let (lab, host) = (Some(name.clone()), "server".to_owned());
+        let command = ["sh", "-c", "echo a line for standard error; exit 7"].map(Into::into).into();
+        let Document::LabExec(done) = ended(Request::LabExec(ExecRequest { lab, host, command }))
+        else {
+            panic!("another document")
+        };
+        assert_eq!((done.exit_code, done.on.as_str()), (7, "server"));
+        let (lab, settings) = (Some(name.clone()), "loss=1%".to_owned());
+        let Document::LabSet(set) =
+            ended(Request::LabSet(SetRequest { lab, link: None, settings }))
+        else {
+            panic!("another document")
+        };
+        assert_eq!((set.link.as_str(), set.set.as_str()), ("path", "loss=1%"));
+        stop.raise();
+    };
+    run(request, &mut on_event, &stop).unwrap();
 }
 
 fn several_labs_at_the_same_time() {
