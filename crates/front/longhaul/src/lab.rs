@@ -13,6 +13,7 @@
 //! }
 //! ```
 
+mod arguments;
 pub mod check;
 mod document;
 mod event;

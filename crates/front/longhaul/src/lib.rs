@@ -68,6 +68,8 @@ pub enum Request {
     Lab(lab::LabRequest),
     /// The accuracy of an emulated path. Runs in a helper process: see [`init`].
     LabCheck(lab::check::LabCheckRequest),
+    /// A program on a host of a running lab. Runs in a helper process: see [`init`].
+    LabExec(lab::running::ExecRequest),
     /// A link of a running lab, changed.
     LabSet(lab::running::SetRequest),
     /// Measurements of each combination of settings. In labs, runs in a helper process: see
@@ -163,6 +165,8 @@ pub enum Document {
     Lab(lab::LabDocument),
     /// Of [`lab::check::run`].
     LabCheck(record::PathReport),
+    /// Of [`lab::running::exec`].
+    LabExec(lab::ExecDocument),
     /// Of [`lab::running::set`].
     LabSet(lab::SetDocument),
     /// Of [`study::run`] and [`study::report`].
@@ -210,6 +214,7 @@ impl Request {
             Request::Lab(request) => request.check()?,
             Request::LabCheck(request) => request.check()?,
             Request::Study(request) => request.check()?,
+            Request::LabExec(request) => request.check()?,
             Request::LabSet(request) => request.check()?,
             Request::StudyReport(_)
             | Request::StudyCompare(_)
@@ -278,6 +283,9 @@ pub fn run(
         Request::LabCheck(_) => {
             let mut observe = |event| on_event(Event::LabCheck(event));
             Document::LabCheck(helper_process::run(&request, &mut observe, stop)?)
+        }
+        Request::LabExec(_) => {
+            Document::LabExec(helper_process::run(&request, &mut |()| {}, stop)?)
         }
         Request::LabSet(request) => Document::LabSet(lab::running::set(&request)?),
         Request::Study(ref study) => {

@@ -4,7 +4,11 @@
 #![expect(clippy::unwrap_used, reason = "in a test an unwrap is an assertion")]
 
 use libtest_mimic::{Arguments, Trial};
+use longhaul::demo::{DemoEvent, DemoRequest, DemoRun};
+use longhaul::lab::check::{LabCheckEvent, LabCheckRequest};
+use longhaul::lab::running::{ExecRequest, SetRequest};
 use longhaul::lab::{LabEvent, LabRequest};
+use longhaul::study::{StudyEvent, StudyPlan, StudyRequest};
 use longhaul::{Document, Event, Fault, Problem, Request, StopFlag};
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
@@ -41,8 +45,12 @@ fn main() -> ExitCode {
         probe.is_ok()
     };
     assert!(!stall_retry::required() || lab, "LONGHAUL_REQUIRE_PEERS=1 asks for a lab");
-    let tests: [(&str, fn()); 6] = [
+    let tests: [(&str, fn()); 10] = [
         ("output_and_exit_code_of_a_program", output_and_exit_code_of_a_program),
+        ("a_program_on_a_host_of_a_running_lab", a_program_on_a_host_of_a_running_lab),
+        ("a_path_is_checked", a_path_is_checked),
+        ("a_demo_has_a_gain", a_demo_has_a_gain),
+        ("a_stopped_study_resumes", a_stopped_study_resumes),
         ("several_labs_at_the_same_time", several_labs_at_the_same_time),
         ("a_raised_flag_ends_the_programs", a_raised_flag_ends_the_programs),
         ("a_killed_caller_leaves_nothing", a_killed_caller_leaves_nothing),
@@ -152,6 +160,102 @@ fn output_and_exit_code_of_a_program() {
     assert!(document.links[0].path.asked.link.contains("100"), "{:?}", document.links[0]);
     assert!(matches!(events[0], LabEvent::Up { hosts: 2, links: 1, .. }), "{events:?}");
     assert!(events.iter().any(|event| matches!(event, LabEvent::Exited { code: 3, .. })));
+}
+
+/// While it runs, its link is changed as well.
+fn a_program_on_a_host_of_a_running_lab() {
+    let (name, stop) = (format!("helper-process-{}", std::process::id()), StopFlag::new());
+    let mut request = LabRequest::new(LINK, ["sleep", "60"]);
+    (request.name, request.changing) = (Some(name.clone()), true);
+    let mut on_event = |event| {
+        if !matches!(event, LabEvent::Begun) {
+            return;
+        }
+        let ended = |request| longhaul::run(request, &mut |_| {}, &StopFlag::new()).unwrap();
+        let (lab, host) = (Some(name.clone()), "server".to_owned());
+        let command = ["sh", "-c", "echo a line for standard error; exit 7"].map(Into::into).into();
+        let Document::LabExec(done) = ended(Request::LabExec(ExecRequest { lab, host, command }))
+        else {
+            panic!("another document")
+        };
+        assert_eq!((done.exit_code, done.on.as_str()), (7, "server"));
+        let (lab, settings) = (Some(name.clone()), "loss=1%".to_owned());
+        let Document::LabSet(set) =
+            ended(Request::LabSet(SetRequest { lab, link: None, settings }))
+        else {
+            panic!("another document")
+        };
+        assert_eq!((set.link.as_str(), set.set.as_str()), ("path", "loss=1%"));
+        stop.raise();
+    };
+    run(request, &mut on_event, &stop).unwrap();
+}
+
+fn a_path_is_checked() {
+    let load = Duration::from_millis(300);
+    let request = LabCheckRequest { load, ..LabCheckRequest::new("rate=10mbit,rtt=4ms") };
+    let mut events = Vec::new();
+    let mut on_event = |event| {
+        let Event::LabCheck(event) = event else { panic!("another event: {event:?}") };
+        events.push(event);
+    };
+    let document =
+        longhaul::run(Request::LabCheck(request), &mut on_event, &StopFlag::new()).unwrap();
+    let Document::LabCheck(report) = document else { panic!("another document") };
+    assert_eq!(events, [LabCheckEvent::Idle, LabCheckEvent::Load { seconds: 0.3 }]);
+    assert_eq!(report.rate_bps, Some("10mbit".parse().unwrap()));
+    let idle = report.achieved.idle_rtt_ms.unwrap();
+    assert!((3.9..8.0).contains(&idle), "{idle} ms");
+}
+
+fn a_demo_has_a_gain() {
+    let request = DemoRequest {
+        rate: "50mbit".parse().unwrap(),
+        rtt: "50ms".parse().unwrap(),
+        before_s: 2.0,
+        after_s: 4.0,
+        ..DemoRequest::default()
+    };
+    let mut begun = Vec::new();
+    let mut on_event = |event| {
+        if let Event::Demo(DemoEvent::Begins(run)) = event {
+            begun.push(run);
+        }
+    };
+    let document = longhaul::run(Request::Demo(request), &mut on_event, &StopFlag::new()).unwrap();
+    let Document::Demo(report) = document else { panic!("another document") };
+    assert_eq!(begun, [DemoRun::Before, DemoRun::After]);
+    assert!(report.gain > 1.5 && !report.plan.is_empty(), "{report:?}");
+}
+
+/// Two cells: the flag is raised after the first, and the second one is measured later.
+fn a_stopped_study_resumes() {
+    let text = "question = \"Does it resume?\"\n[path]\nrate = \"10mbit\"\nrtt = \"4ms\"\n\
+        [factors]\nstreams = [1, 2]\n[traffic]\nduration = \"500ms\"\n[repeats]\ncount = 1\n";
+    let (name, file) = ("resumed".to_owned(), "resumed.toml".to_owned());
+    let plan = StudyPlan::Text { name, file, text: text.to_owned() };
+    let folder = tempfile::tempdir().unwrap();
+    let request = StudyRequest { serial: true, ..StudyRequest::new(plan, folder.path()) };
+    let measured = |stops: bool| {
+        let (stop, mut runs) = (StopFlag::new(), Vec::new());
+        let mut on_event = |event| {
+            if let Event::Study(StudyEvent::Ended { run, .. }) = event {
+                runs.push(run.cell);
+                if stops {
+                    stop.raise();
+                }
+            }
+        };
+        let ended = longhaul::run(Request::Study(request.clone()), &mut on_event, &stop);
+        (ended, runs)
+    };
+    let (ended, runs) = measured(true);
+    let problem = ended.unwrap_err();
+    assert_eq!((problem.fault, runs.as_slice()), (Fault::Interrupted, &[0][..]), "{problem}");
+    let (ended, runs) = measured(false);
+    let Document::Study(report) = ended.unwrap() else { panic!("another document") };
+    assert_eq!((report.done, runs.as_slice()), (2, &[1][..]));
+    assert!(request.page().is_file());
 }
 
 fn several_labs_at_the_same_time() {

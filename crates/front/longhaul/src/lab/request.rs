@@ -1,7 +1,7 @@
 //! What a lab consists of, and what runs in it.
 
 use super::far_end::FarHost;
-use super::paths;
+use super::{arguments, paths};
 use crate::{Fault, Field, Problem, input};
 use host::sysctl;
 use lab::{Job, LabError, Streams};
@@ -300,27 +300,6 @@ pub fn check_sysctl(key: &str) -> Result<(), Problem> {
         return Err(wrong(LabError::Setting { key: key.to_owned() }.to_string()));
     }
     Ok(())
-}
-
-/// Arguments of programs as strings. Those that are not UTF-8 can be run, but not serialised.
-mod arguments {
-    use serde::{Deserialize, Deserializer, Serializer, ser::Error};
-    use std::ffi::OsString;
-
-    pub(super) fn serialize<S: Serializer>(
-        arguments: &[OsString],
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        let words = arguments.iter().map(|word| word.to_str());
-        let words: Option<Vec<&str>> = words.collect();
-        serializer.collect_seq(words.ok_or_else(|| S::Error::custom("an argument is not UTF-8"))?)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Vec<OsString>, D::Error> {
-        Ok(Vec::<String>::deserialize(deserializer)?.into_iter().map(OsString::from).collect())
-    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::session::failed;
 use super::stage::path_with_us;
-use super::{ExecDocument, RunningLab, SetDocument};
+use super::{ExecDocument, RunningLab, SetDocument, arguments};
 use crate::{Fault, Field, Problem, input};
 use host::cpu::Confinement;
 use host::join::{HostNamespaces, JoinError};
@@ -124,19 +124,45 @@ fn files_named(settings: &str) -> Result<Vec<(String, String)>, PathError> {
     }
 }
 
-/// Runs a program on a host, with this process's standard streams but for `output`.
+/// A program on a host of a running lab.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExecRequest {
+    /// The lab's name; `None` if only one runs.
+    #[serde(default)]
+    pub lab: Option<String>,
+    /// The host.
+    pub host: String,
+    /// The program with its arguments.
+    #[serde(with = "arguments")]
+    pub command: Vec<OsString>,
+}
+
+impl ExecRequest {
+    /// Checks that there is a program.
+    ///
+    /// # Errors
+    /// None, or one without a name.
+    pub fn check(&self) -> Result<(), Problem> {
+        if self.command.first().is_none_or(|name| name.is_empty()) {
+            let accepted = "a program and its arguments";
+            return Err(Problem::field(Field::Programs, "no program", accepted));
+        }
+        Ok(())
+    }
+}
+
+/// Runs a program on a host, with this process's standard streams but for `output`. With
+/// [`crate::run`], it reads nothing, and all its output goes to standard error.
 ///
 /// To be called while the process has one thread; it stays in the lab's namespaces.
 ///
 /// # Errors
 /// No such lab or host, or a program that cannot be started.
-pub fn exec(
-    lab: Option<&str>,
-    on: &str,
-    command: &[OsString],
-    output: Stdio,
-) -> Result<ExecDocument, Problem> {
-    let mut client = connect(lab)?;
+pub fn exec(request: &ExecRequest, output: Stdio) -> Result<ExecDocument, Problem> {
+    request.check()?;
+    let ExecRequest { lab, host: on, command } = request;
+    let mut client = connect(lab.as_deref())?;
     let inventory = client.inventory().map_err(failed)?;
     let entry = host(&inventory, on)?;
     let refused = |error: JoinError| match error {

@@ -6,7 +6,7 @@ use crate::output_path::OutputPath;
 use clap::Args;
 use host::output_file;
 use longhaul::lab::RunningLab;
-use longhaul::lab::running::{self, SetRequest};
+use longhaul::lab::running::{self, ExecRequest, SetRequest};
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Read, Write};
 use std::process::Stdio;
@@ -117,7 +117,8 @@ pub(super) fn exec(args: &ExecArgs, console: &mut Console) -> Outcome {
         words => words.to_vec(),
     };
     let output = if args.json { Stdio::from(io::stderr()) } else { Stdio::inherit() };
-    let document = running::exec(args.which.lab.as_deref(), &args.host, &command, output)?;
+    let (lab, host) = (args.which.lab.clone(), args.host.clone());
+    let document = running::exec(&ExecRequest { lab, host, command }, output)?;
     if args.json {
         console.print(&console::json(&document)?);
     }
