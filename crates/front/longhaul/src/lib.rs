@@ -36,6 +36,8 @@ pub enum Request {
     Capture(capture::CaptureRequest),
     /// What limited the transfers of a file.
     Explain(explain::ExplainRequest),
+    /// The interfaces that can be captured on, and their traffic.
+    Interfaces,
     /// What is in capture files.
     Pcap(pcap::PcapRequest),
     /// RTT and loss of probes to a host.
@@ -68,6 +70,8 @@ pub enum Document {
     Capture(capture::CaptureDocument),
     /// Of [`explain::run`].
     Explain(explain::ExplainDocument),
+    /// Of [`capture::interfaces`].
+    Interfaces(record::InterfacesReport),
     /// Of [`pcap::run`].
     Pcap(pcap::PcapDocument),
     /// Of [`ping::run`].
@@ -85,6 +89,7 @@ impl Request {
         match self {
             Request::Capture(request) => request.check()?,
             Request::Explain(request) => request.check()?,
+            Request::Interfaces => {}
             Request::Pcap(request) => request.check()?,
             Request::Ping(request) => request.check()?,
             Request::Trace(request) => request.check()?,
@@ -114,6 +119,7 @@ pub fn run(
             &mut |event| on_event(Event::Explain(event)),
             stop,
         )?),
+        Request::Interfaces => Document::Interfaces(capture::interfaces()?),
         Request::Pcap(request) => {
             Document::Pcap(pcap::run(&request, &mut |event| on_event(Event::Pcap(event)), stop)?)
         }
