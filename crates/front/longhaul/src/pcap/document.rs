@@ -127,10 +127,10 @@ pub struct SummaryFile {
     pub broken: Option<Broken>,
     /// Bytes on the wire.
     pub bytes: u64,
-    /// Bytes in the file.
-    pub captured_bytes: u64,
     /// Programs and systems that wrote it.
     pub captured_by: Vec<String>,
+    /// Bytes in the file.
+    pub captured_bytes: u64,
     /// Comments on the whole file.
     pub comments: Vec<String>,
     /// Its compression.
