@@ -146,6 +146,7 @@ pub enum Event {
 }
 
 /// What comes out: what `--json` of the program prints.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
 pub enum Document {
