@@ -7,6 +7,8 @@
 mod front_only;
 #[path = "tidy/security.rs"]
 mod security;
+#[path = "tidy/verbs.rs"]
+mod verbs;
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};

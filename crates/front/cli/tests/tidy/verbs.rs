@@ -1,0 +1,37 @@
+//! Verbs are front ends of one use case each.
+
+use super::{files, name, root};
+
+/// A verb's module uses no other verb's: what two share is in the library, or beside `verbs`.
+#[test]
+fn no_verb_imports_another() {
+    let folder = root().join("crates/front/cli/src/verbs");
+    let listed = std::fs::read_to_string(folder.with_extension("rs")).unwrap();
+    // Modules that verbs share are no verbs, and private.
+    let verbs: Vec<&str> = listed
+        .lines()
+        .filter_map(|line| line.strip_prefix("pub(crate) mod ")?.strip_suffix(';'))
+        .collect();
+    assert!(verbs.len() > 20, "{verbs:?}");
+    let mut wrong = Vec::new();
+    for path in files().into_iter().filter(|path| path.starts_with(&folder)) {
+        let below = path.strip_prefix(&folder).unwrap();
+        let own = below.iter().next().unwrap().to_str().unwrap().trim_end_matches(".rs");
+        // As often as a file is deep, `super` is the module of all verbs.
+        let up = "super::".repeat(below.iter().count());
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        for (number, line) in text.lines().enumerate() {
+            let code = line.split("//").next().unwrap_or_default();
+            let of_verbs = ["verbs::", up.as_str()].into_iter().flat_map(|prefix| {
+                let uses = code.split(prefix).skip(1);
+                uses.flat_map(|rest| rest.trim_start_matches('{').split(", "))
+            });
+            let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+            let mut named = of_verbs.map(|rest| rest.split(|c| !is_name(c)).next().unwrap_or(""));
+            if let Some(verb) = named.find(|verb| verbs.contains(verb) && *verb != own) {
+                wrong.push(format!("{}:{}: {verb}: {}", name(&path), number + 1, line.trim()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "move what they share:\n{}", wrong.join("\n"));
+}
