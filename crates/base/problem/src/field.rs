@@ -104,4 +104,12 @@ fields! {
     Duration = "duration",
     /// The time for everything.
     Within = "within",
+    /// The timeout without received data.
+    ReceiveTimeout = "receive_timeout",
+    /// The timeout of unacknowledged data.
+    SendTimeout = "send_timeout",
+    /// The timeout of a connection attempt.
+    ConnectTimeout = "connect_timeout",
+    /// How long the CPU's load is measured before a test.
+    WatchLoad = "watch_load",
 }

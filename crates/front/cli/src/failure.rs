@@ -102,6 +102,10 @@ pub(crate) const fn flag(field: Field) -> &'static str {
         Field::Servers => "--servers",
         Field::Duration => "--duration",
         Field::Within => "--within",
+        Field::ReceiveTimeout => "--rcv-timeout",
+        Field::SendTimeout => "--snd-timeout",
+        Field::ConnectTimeout => "--connect-timeout",
+        Field::WatchLoad => "a shorter measurement of the load",
     }
 }
 
