@@ -228,6 +228,14 @@ fields! {
     Vlan = "vlan",
     /// Clients may write.
     Writable = "writable",
+    /// The timeout without received data.
+    ReceiveTimeout = "receive_timeout",
+    /// The timeout of unacknowledged data.
+    SendTimeout = "send_timeout",
+    /// The timeout of a connection attempt.
+    ConnectTimeout = "connect_timeout",
+    /// How long the CPU's load is measured before a test.
+    WatchLoad = "watch_load",
 }
 
 /// As a message names it: [`with_names`] puts a front end's name in its place.

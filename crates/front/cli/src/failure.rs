@@ -194,6 +194,10 @@ pub(crate) const fn flags(field: Field) -> &'static [&'static str] {
         Field::Vlan => &["--vlan"],
         Field::Window => &["--window"],
         Field::Within => &["--within"],
+        Field::ReceiveTimeout => &["--rcv-timeout"],
+        Field::SendTimeout => &["--snd-timeout"],
+        Field::ConnectTimeout => &["--connect-timeout"],
+        Field::WatchLoad => &["a shorter measurement of the load"],
         Field::Writable => &["--writable"],
     }
 }

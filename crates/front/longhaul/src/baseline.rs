@@ -97,7 +97,7 @@ pub enum BaselineEvent {
         /// The test.
         progress: BaselineProgress,
         /// Its figures.
-        figures: RunFigures,
+        figures: Box<RunFigures>,
     },
     /// A test failed.
     Failed {

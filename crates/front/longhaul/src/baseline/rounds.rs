@@ -161,7 +161,7 @@ impl Rounds {
                     Ok(run) => {
                         let took = clock::now().saturating_duration_since(from);
                         schedule.completed(condition, took);
-                        let figures = run.0.figures.clone();
+                        let figures = Box::new(run.0.figures.clone());
                         on_event(BaselineEvent::Tested { progress, figures });
                         all.keep(condition, run);
                     }

@@ -144,6 +144,11 @@ impl TestRequest {
             let what = "datagrams have the length that the path carries, or one that is given";
             return Err(Problem::field(Field::Block, what, "only one of them"));
         }
+        // Whoever may ask for a test may not read, nor write, every file of this host.
+        if transfer.file.is_some() {
+            let what = "a test sends generated data";
+            return Err(Problem::field(Field::File, what, "no file"));
+        }
         if let Some(earlier) = &self.compare {
             earlier.check()?;
         }
@@ -257,6 +262,7 @@ mod tests {
         assert_eq!(refused(probes(0)), Some(Field::Latency));
         assert_eq!(refused(probes(443)), None);
         assert_eq!(refused(|r| r.fits_path = true), Some(Field::Protocol));
+        assert_eq!(refused(|r| r.transfer.file = Some("/etc/passwd".into())), Some(Field::File));
         let both = |r: &mut TestRequest| {
             (r.fits_path, r.transfer.protocol) = (true, Protocol::Udp);
             r.transfer.block = Some(ByteCount::from_bytes(1_000));

@@ -11,6 +11,9 @@ use socket2::{Domain, Socket, Type};
 use std::time::Duration;
 use units::{BitRate, ByteCount};
 
+/// The longest interval and timeout: 50 days, more than iperf3's milliseconds count.
+const MAX_TIME: Duration = Duration::from_secs(50 * 86_400);
+
 /// The longest chunk of a file that is sent.
 const MAX_CHUNK: ByteCount = ByteCount::from_bytes(64 << 20);
 
@@ -45,7 +48,26 @@ impl ClientConfig {
         if self.report_every < Duration::from_millis(10) {
             return wrong(Field::ReportEvery, "invalid report interval", "at least 10 ms");
         }
+        self.check_times()?;
         self.check_congestion()
+    }
+
+    /// Checks that no interval and no timeout is longer than [`MAX_TIME`].
+    fn check_times(&self) -> Result<(), PerfError> {
+        let times = [
+            (Field::SampleEvery, self.sample_every),
+            (Field::ReportEvery, self.report_every),
+            (Field::ReceiveTimeout, self.receive_timeout),
+            (Field::SendTimeout, self.send_timeout.unwrap_or_default()),
+            (Field::ConnectTimeout, self.connect_timeout),
+            (Field::WatchLoad, self.watch_load),
+        ];
+        match times.into_iter().find(|(_, time)| *time > MAX_TIME) {
+            Some((field, time)) => {
+                wrong(field, format!("a time of {} s", time.as_secs()), "at most 50 days")
+            }
+            None => Ok(()),
+        }
     }
 
     /// Checks what ends the test, and what the result omits.
@@ -239,6 +261,13 @@ mod tests {
         };
         assert!(refused(datagram(15)) && !refused(datagram(16)));
         assert!(refused(datagram(65_508)) && !refused(datagram(65_507)));
+        for time in [MAX_TIME, Duration::MAX] {
+            let is_refused = time > MAX_TIME;
+            assert_eq!(refused(|c| c.connect_timeout = time), is_refused);
+            assert_eq!(refused(|c| c.receive_timeout = time), is_refused);
+            assert_eq!(refused(|c| c.send_timeout = Some(time)), is_refused);
+            assert_eq!(refused(|c| c.report_every = time), is_refused);
+        }
         assert!(refused(|c| c.congestion = Some("nonesuch".into())));
         assert!(!refused(|c| {
             c.congestion = Some("nonesuch".into());
