@@ -114,7 +114,7 @@ fn check_target(rate: Option<BitRate>, rtt: Option<Rtt>, streams: u32) -> Result
     }
     if rtt == Some(Rtt::ZERO) {
         let message = "an RTT of zero needs no window";
-        return Err(Problem::field(Field::Rtt, message, "that which ping measures"));
+        return Err(Problem::field(Field::Rtt, message, "the RTT that ping measures"));
     }
     if !(1..=MAX_STREAMS).contains(&streams) {
         let message = format!("{streams} streams are out of range");

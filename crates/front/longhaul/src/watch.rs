@@ -6,7 +6,7 @@
 //! let request = WatchRequest { count: Some(1), ..WatchRequest::default() };
 //! let report = watch::run(&request, &mut |_| {}, &StopFlag::new())?;
 //! for connection in &report.connections {
-//!     println!("{} {:?}", connection.who.remote, connection.finding);
+//!     println!("{} {:?}", connection.who.remote, connection.limit);
 //! }
 //! # Ok::<(), longhaul::Problem>(())
 //! ```
