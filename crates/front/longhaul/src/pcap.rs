@@ -59,7 +59,7 @@ use document::packets::{Expert, FollowedPart, Io, ListedFile, Packet};
 use document::streams::{HANDSHAKES_SCHEMA, HandshakesFile, STREAMS_SCHEMA, Stream, StreamsFile};
 use document::{Files, HierarchyFile, SummaryFile};
 use packet_fields::{PacketView, Summary};
-use report::terminal::ConversationRow;
+use report::terminal::{ConversationRow, HandshakeStream};
 use serde::Serialize;
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
@@ -153,7 +153,7 @@ pub enum PcapDocument {
     /// Of [`PcapView::Streams`].
     Streams(Files<StreamsFile<Vec<Stream>>>),
     /// Of [`PcapView::Handshakes`].
-    Handshakes(Files<HandshakesFile>),
+    Handshakes(Files<HandshakesFile<Vec<HandshakeStream>>>),
     /// Of [`PcapView::Packets`] and [`PcapView::Follow`], whose documents are events.
     Listed(ListedFile),
     /// Of [`PcapView::Expert`].
@@ -219,9 +219,9 @@ pub fn run(
         }
         PcapView::Handshakes(view) => {
             let files = each(request, on_event, stop, |path, on_read| {
-                let (capture, all) = handshakes(path, view.stream, on_read, stop)?;
-                let shown = all.get(..most(view.rows)).unwrap_or(&all);
-                Ok(HandshakesFile::new(&capture, shown))
+                let (capture, mut all) = handshakes(path, view.stream, on_read, stop)?;
+                all.truncate(most(view.rows));
+                Ok(HandshakesFile::new(&capture, all))
             })?;
             Ok(PcapDocument::Handshakes(Files::new(HANDSHAKES_SCHEMA, files)))
         }

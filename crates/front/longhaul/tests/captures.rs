@@ -33,6 +33,12 @@ fn pcap(name: &str, view: PcapView) -> (PcapDocument, Vec<Event>) {
     }
 }
 
+/// Members are in alphabetical order.
+fn is_sorted(document: &impl serde::Serialize) -> bool {
+    let text = serde_json::to_string(document).unwrap();
+    text == serde_json::from_str::<serde_json::Value>(&text).unwrap().to_string()
+}
+
 #[test]
 fn a_capture_is_explained() {
     let request = Request::Explain(ExplainRequest::new(sample("loss-middle.pcap.gz")));
@@ -50,6 +56,7 @@ fn a_capture_is_explained() {
 fn each_view_has_its_document() {
     let name = "loss-middle.pcap.gz";
     let (PcapDocument::Summary(summary), _) = pcap(name, PcapView::Summary) else { panic!() };
+    assert!(is_sorted(&summary));
     let packets = summary.files[0].packets;
     assert!(packets > 100);
     let (PcapDocument::Hierarchy(tree), _) = pcap(name, PcapView::Hierarchy) else { panic!() };
@@ -63,6 +70,7 @@ fn each_view_has_its_document() {
     assert_eq!(list.files[0].endpoints.len(), 2);
     let view = PcapView::Streams(StreamsRequest::default());
     let (PcapDocument::Streams(list), _) = pcap(name, view) else { panic!() };
+    assert!(is_sorted(&list));
     assert!(list.files[0].streams[0].limit.is_some());
     let view = PcapView::Handshakes(HandshakeRequest::default());
     let (PcapDocument::Handshakes(list), _) = pcap(name, view) else { panic!() };

@@ -46,15 +46,17 @@ fn stream(handshake: &Handshake) -> HandshakeStream {
             seq: packet.seq,
             ack: packet.ack,
             window: packet.window,
-            computed_window: handshake.window_bytes(slot),
+            window_bytes: handshake.window_bytes(slot),
             options: packet.texts.clone(),
         })
     });
+    let [client, server] =
+        [client, client.reverse()].map(|side| analysis::end(&handshake.key, side).to_string());
     HandshakeStream {
-        stream: handshake.stream,
-        ends: [client, client.reverse()]
-            .map(|side| analysis::end(&handshake.key, side).to_string()),
-        packets: each.collect(),
+        client,
         notes: handshake.notes(),
+        packets: each.collect(),
+        server,
+        stream: handshake.stream,
     }
 }

@@ -5,39 +5,42 @@ use super::{
     line::{Line, block, wrap},
     style,
 };
+use serde::Serialize;
 
 /// A packet of a handshake.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct HandshakeRow {
-    /// `SYN`, `SYN-ACK` or `ACK`.
-    pub name: &'static str,
-    /// Its number in the capture.
-    pub packet: u64,
+    /// Raw acknowledgement number; `None` without ACK.
+    pub ack: Option<u32>,
     /// Seconds since the SYN, or the first of them that was captured.
     pub after_s: f64,
-    /// Raw sequence and acknowledgement numbers.
+    /// `SYN`, `SYN-ACK` or `ACK`.
+    pub name: &'static str,
+    /// The options in order, as text.
+    pub options: Vec<String>,
+    /// Its number in the capture.
+    pub packet: u64,
+    /// Raw sequence number.
     pub seq: u32,
-    /// See `seq`; `None` without ACK.
-    pub ack: Option<u32>,
     /// Window as sent.
     pub window: u16,
     /// The window in bytes that it means; `None` if the scale was not captured.
-    pub computed_window: Option<u64>,
-    /// The options in order, as text.
-    pub options: Vec<String>,
+    pub window_bytes: Option<u64>,
 }
 
 /// The handshake of a stream.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct HandshakeStream {
-    /// Wireshark's `tcp.stream`.
-    pub stream: u32,
-    /// Address and port of client and server.
-    pub ends: [String; 2],
-    /// What was captured of it, in order.
-    pub packets: Vec<HandshakeRow>,
+    /// Address and port of the client.
+    pub client: String,
     /// What it shows, as sentences.
     pub notes: Vec<String>,
+    /// What was captured of it, in order.
+    pub packets: Vec<HandshakeRow>,
+    /// Address and port of the server.
+    pub server: String,
+    /// Wireshark's `tcp.stream`.
+    pub stream: u32,
 }
 
 /// The handshakes of streams, of which there are `all`.
@@ -51,12 +54,12 @@ pub fn capture_handshakes(streams: &[HandshakeStream], all: usize, style: &Style
     let mut lines = vec![Line::new(style).put(style::STRONG, &title)];
     let room = style.text_width().saturating_sub(4).max(20);
     for stream in streams {
-        let ends = format!("{} > {}", stream.ends[0], stream.ends[1]);
+        let ends = format!("{} > {}", stream.client, stream.server);
         let head = Line::new(style).put(style::DIM, &format!("stream {} ", stream.stream));
         lines.push(head.put(style::STRONG, &ends));
         for row in &stream.packets {
             let ack = row.ack.map_or(String::new(), |ack| format!(", ack {ack}"));
-            let window = match row.computed_window {
+            let window = match row.window_bytes {
                 Some(bytes) => format!("window {} = {bytes} bytes", row.window),
                 None => format!("window {}, scale unknown", row.window),
             };
@@ -100,13 +103,14 @@ mod tests {
             seq: u32::MAX,
             ack: Some(u32::MAX),
             window: 65_535,
-            computed_window: Some(65_535 << 14),
+            window_bytes: Some(65_535 << 14),
             options: vec!["MSS 1460".to_owned(), "SACK permitted".to_owned()],
         };
         let stream = HandshakeStream {
             stream: 7,
-            ends: ["10.0.0.1:40000".to_owned(), "10.0.0.2:5201".to_owned()],
-            packets: vec![row.clone(), HandshakeRow { ack: None, computed_window: None, ..row }],
+            client: "10.0.0.1:40000".to_owned(),
+            server: "10.0.0.2:5201".to_owned(),
+            packets: vec![row.clone(), HandshakeRow { ack: None, window_bytes: None, ..row }],
             notes: vec!["The SYN has no window scale option.".to_owned()],
         };
         for style in styles() {

@@ -204,15 +204,15 @@ pub(super) fn handshakes<'a>(capture: &'a Capture, streams: &'a [HandshakeStream
             vec![
                 Cell::text(&capture.name),
                 Cell::Whole(u64::from(stream.stream)),
-                Cell::text(&stream.ends[0]),
-                Cell::text(&stream.ends[1]),
+                Cell::text(&stream.client),
+                Cell::text(&stream.server),
                 Cell::text(row.name),
                 Cell::Whole(row.packet),
                 Cell::Real(row.after_s),
                 Cell::Whole(u64::from(row.seq)),
                 Cell::maybe(row.ack, |ack| Cell::Whole(u64::from(ack))),
                 Cell::Whole(u64::from(row.window)),
-                Cell::maybe(row.computed_window, Cell::Whole),
+                Cell::maybe(row.window_bytes, Cell::Whole),
                 Cell::text(&row.options.join("; ")),
             ]
         })

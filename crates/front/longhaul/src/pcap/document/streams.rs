@@ -3,7 +3,6 @@
 use super::{Broken, file_object, seconds};
 use crate::pcap::reading::Capture;
 use record::Caveat;
-use report::terminal::HandshakeStream;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -359,90 +358,27 @@ impl From<&CongestionEvidence> for Congestion {
     }
 }
 
-/// The handshakes of a file.
+/// The handshakes of a file; `L` is their list, or what serialises as one.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
-pub struct HandshakesFile {
+pub struct HandshakesFile<L> {
     /// Where it broke off.
     pub broken: Option<Broken>,
     /// Bytes on the wire.
     pub bytes: u64,
     /// Its name.
     pub file: String,
-    /// Of each stream.
-    pub handshakes: Vec<Handshake>,
+    /// Of each stream, the first ones.
+    pub handshakes: L,
     /// What else to know, as sentences.
     pub notes: Vec<String>,
     /// Packets.
     pub packets: u64,
 }
 
-impl HandshakesFile {
-    /// Of a file.
-    #[must_use]
-    pub fn new(capture: &Capture, streams: &[HandshakeStream]) -> Self {
-        let handshakes = streams.iter().map(Handshake::of).collect();
+impl<L> HandshakesFile<L> {
+    /// With these handshakes.
+    pub fn new(capture: &Capture, handshakes: L) -> Self {
         file_object!(capture, HandshakesFile { handshakes })
-    }
-}
-
-/// SYN, SYN-ACK and ACK of a stream, those that were captured.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Debug, Clone, Serialize)]
-pub struct Handshake {
-    /// Address and port of the client.
-    pub client: String,
-    /// What is unusual about it, as sentences.
-    pub notes: Vec<String>,
-    /// The packets.
-    pub packets: Vec<HandshakePacket>,
-    /// Address and port of the server.
-    pub server: String,
-    /// Number of the stream.
-    pub stream: u32,
-}
-
-/// A packet of a handshake.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Debug, Clone, Serialize)]
-pub struct HandshakePacket {
-    /// Raw acknowledgement number.
-    pub ack: Option<u32>,
-    /// Seconds since the first packet of the handshake.
-    pub after_s: f64,
-    /// SYN, SYN-ACK or ACK.
-    pub name: &'static str,
-    /// Its TCP options in order.
-    pub options: Vec<String>,
-    /// Its number in the file.
-    pub packet: u64,
-    /// Raw sequence number.
-    pub seq: u32,
-    /// Window as sent.
-    pub window: u16,
-    /// The window in bytes, where its scale is known.
-    pub window_bytes: Option<u64>,
-}
-
-impl Handshake {
-    fn of(stream: &HandshakeStream) -> Self {
-        let [client, server] = stream.ends.clone();
-        let packets = stream.packets.iter().map(|row| HandshakePacket {
-            ack: row.ack,
-            after_s: row.after_s,
-            name: row.name,
-            options: row.options.clone(),
-            packet: row.packet,
-            seq: row.seq,
-            window: row.window,
-            window_bytes: row.computed_window,
-        });
-        Handshake {
-            client,
-            notes: stream.notes.clone(),
-            packets: packets.collect(),
-            server,
-            stream: stream.stream,
-        }
     }
 }
