@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 
-.PHONY: demo build release deb test peers bench studies vm-check long audit man docs clean
+.PHONY: demo build release deb quick test peers bench studies vm-check long audit man docs clean
 
 # Builds the program and runs the whole loop, inside this machine: as `make test` builds it,
 # with what carries packets optimised, which takes half of the time of `make build`.
@@ -21,6 +21,10 @@ release:
 # The Debian package alone.
 deb:
 	@scripts/deb
+
+# While working: what a change touches, in a minute or two.
+quick:
+	@scripts/quick
 
 # Every check there is but the long ones. CONTRIBUTING.md says what each holds.
 # Most tests wait for a path, a peer or a deadline: more of them at once than cores.

@@ -34,7 +34,8 @@ const MIN_MTU_IPV6: u32 = 1_280;
 const LIMIT: ByteCount = ByteCount::from_bytes(1 << 30);
 
 /// The path to compute.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Question {
     /// The bottleneck rate.
     pub rate: BitRate,

@@ -39,6 +39,7 @@ pub use window::{WindowQuestion, window};
 pub use window_scale::{ScaleQuestion, scale};
 
 use crate::{MAX_MTU, MAX_STREAMS, MIN_MTU};
+use problem::Field;
 use units::{ByteCount, Rtt};
 
 /// Maximum MSS: the payload of the largest IP packet.
@@ -51,7 +52,12 @@ const MIN_MSS: u64 = 48;
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum CalcError {
     /// Not exactly two of the three.
-    #[error("give exactly two of --rate, --rtt and --window: the third is computed")]
+    #[error(
+        "give exactly two of {}, {} and {}: the third is computed",
+        Field::Rate,
+        Field::Rtt,
+        Field::Window
+    )]
     TwoOfThree,
     /// The RTT is zero.
     #[error("the round trip time must be above zero: give the RTT that ping shows, as in 173ms")]
@@ -66,26 +72,32 @@ pub enum CalcError {
     #[error("{0} streams is out of range: give 1 to {MAX_STREAMS}")]
     Streams(u32),
     /// The MSS is out of range.
-    #[error("an MSS of {0} bytes is out of range: give --mss from {MIN_MSS} to {MAX_MSS}")]
+    #[error("an MSS of {0} bytes is out of range: give {field} from {MIN_MSS} to {MAX_MSS}", field = Field::Mss)]
     Mss(u64),
     /// The MTU is out of range.
     #[error("an MTU of {0} bytes is out of range: give {1} to {MAX_MTU}")]
     Mtu(u32, u32),
     /// A part of the frame is out of range.
-    #[error("{0} is out of range: give {1}")]
-    Frame(String, &'static str),
+    #[error("{0} is out of range: give {1} {2}")]
+    Frame(String, Field, &'static str),
     /// The loss is zero.
     #[error("without loss {0} has no bound: give a loss above zero, as in 0.1%")]
     NoLoss(&'static str),
     /// Neither a loss nor a rate.
-    #[error("give --loss to compute the rate, --rate to compute the maximum loss, or both")]
+    #[error(
+        "give {} to compute the rate, {} to compute the maximum loss, or both",
+        Field::Loss,
+        Field::Rate
+    )]
     LossOrRate,
     /// BBR's model without a link rate.
-    #[error("BBR's model needs the link rate: give --rate, as in 1gbit")]
+    #[error("BBR's model needs the link rate: give {}, as in 1gbit", Field::Rate)]
     NoLink,
     /// The loss exceeds the model's validity.
     #[error(
-        "no model is known for BBR above 20 % loss: give --loss up to 20%, or another --congestion"
+        "no model is known for BBR above 20 % loss: give {} up to 20%, or another {}",
+        Field::Loss,
+        Field::Congestion
     )]
     BbrLoss,
     /// The rate exceeds the link rate.
@@ -98,10 +110,10 @@ pub enum CalcError {
     #[error("a transfer of zero bytes is invalid: give a size, as in 1GB")]
     ZeroSize,
     /// The initial window is out of range.
-    #[error("an initial window of {0} segments is out of range: give --iw from 1 to 10000")]
+    #[error("an initial window of {0} segments is out of range: give {field} from 1 to 10000", field = Field::InitialWindow)]
     Initial(u32),
     /// The retransmission timeout is zero.
-    #[error("the retransmission timeout must be above zero: give --rto, as in 200ms")]
+    #[error("the retransmission timeout must be above zero: give {}, as in 200ms", Field::Rto)]
     ZeroRto,
 }
 

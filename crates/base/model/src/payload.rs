@@ -16,7 +16,7 @@ const TCP_HEADER: u32 = 20;
 const TIMESTAMPS: u32 = 12;
 
 /// The IP version.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum IpVersion {
     /// 20 bytes of header (RFC 791).

@@ -1,9 +1,17 @@
 //! Statistics of small samples: medians, percentiles, confidence intervals, whether two
-//! means differ, and which of several differences are significant.
+//! means differ, and which of several differences are significant; random order of runs.
 //!
 //! Student's t after Abramowitz and Stegun, "Handbook of Mathematical
 //! Functions" (1964), 26.7; its distribution by the incomplete beta function
 //! (26.5.8, as a continued fraction).
+
+/// Brings items into random order (Fisher and Yates); `random` gives random numbers.
+pub fn shuffle<T>(items: &mut [T], mut random: impl FnMut() -> u64) {
+    for last in (1..items.len()).rev() {
+        let at = ((u128::from(random()) * (last as u128 + 1)) >> 64) as usize;
+        items.swap(last, at);
+    }
+}
 
 /// The mean; `None` for no values.
 #[must_use]

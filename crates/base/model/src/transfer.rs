@@ -5,7 +5,8 @@ use crate::{bbr, bdp, cubic, mathis, window_rate};
 use units::{BitRate, ByteCount, LossRatio, Rtt};
 
 /// The sender's congestion control.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Congestion {
     /// RFC 5681; steady rate: [`mathis`].
     Reno,
@@ -49,7 +50,8 @@ impl Congestion {
 }
 
 /// A transfer and its path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Transfer {
     /// Payload to send.
     pub size: ByteCount,

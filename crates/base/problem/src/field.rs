@@ -1,6 +1,7 @@
 //! The fields of requests.
 
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 macro_rules! fields {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
@@ -26,6 +27,12 @@ macro_rules! fields {
 }
 
 fields! {
+    /// Memory for packets that wait to be written.
+    Buffer = "buffer",
+    /// A connection of a file with several.
+    Connection = "connection",
+    /// Files to read.
+    Files = "files",
     /// A plan of settings.
     Plan = "plan",
     /// Settings of a link.
@@ -46,6 +53,8 @@ fields! {
     Capture = "capture",
     /// The directory of results.
     Folder = "folder",
+    /// Whether a lab forwards to the machine's network.
+    Nat = "nat",
     /// Environment variables of programs.
     Environment = "environment",
     /// An emulated path.
@@ -58,6 +67,38 @@ fields! {
     Sysctls = "sysctls",
     /// The far host.
     Host = "host",
+    /// The far host of a host that is examined.
+    To = "to",
+    /// The limits of a server's tests.
+    Limits = "limits",
+    /// How long a server waits for its one test.
+    IdleTimeout = "idle_timeout_s",
+    /// A file with tokens.
+    Tokens = "tokens",
+    /// A file with a private key.
+    PrivateKey = "private_key",
+    /// A file with users.
+    Users = "users",
+    /// The address of a server's metrics.
+    Metrics = "metrics",
+    /// Names for which the metrics are served.
+    MetricsHosts = "metrics_hosts",
+    /// The directory that copies are served from.
+    Root = "root",
+    /// The maximum number of concurrent copies.
+    MaxCopies = "max_copies",
+    /// The number of reports or probes.
+    Count = "count",
+    /// Ports of connections.
+    Ports = "ports",
+    /// Hosts at the other ends of connections.
+    Destinations = "destinations",
+    /// What is copied.
+    Sources = "sources",
+    /// A rate to keep.
+    Target = "target",
+    /// Congestion control.
+    Congestion = "congestion",
     /// Its port.
     Port = "port",
     /// A rate in bit/s.
@@ -66,14 +107,172 @@ fields! {
     Rtt = "rtt",
     /// The kind of probes or packets.
     Method = "method",
+    /// A network interface.
+    Interface = "interface",
     /// The maximum number of hops.
     MaxHops = "max_hops",
     /// The interval between probes.
     Interval = "interval",
+    /// An output file.
+    Output = "output",
+    /// The number of a packet.
+    Packet = "packet",
     /// Bytes of payload of a probe.
     Payload = "payload",
+    /// Bytes of a packet that are kept.
+    Snaplen = "snaplen",
     /// TTL or hop limit of packets.
     Ttl = "ttl",
     /// The time after which a reply is late.
     Timeout = "timeout",
+    /// The warm-up that a result omits, in seconds.
+    OmitSeconds = "omit_seconds",
+    /// Bytes that end a test.
+    Bytes = "bytes",
+    /// Blocks that end a test.
+    Blocks = "blocks",
+    /// The size of the socket buffers.
+    Window = "window",
+    /// Bytes of a write or datagram.
+    Block = "block",
+    /// Blocks back to back.
+    Burst = "burst",
+    /// The maximum segment size.
+    Mss = "mss",
+    /// The IPv6 flow label.
+    FlowLabel = "flow_label",
+    /// The first rate of a train of datagrams.
+    Train = "train",
+    /// The first local port.
+    LocalPort = "local_port",
+    /// A CPU core.
+    Core = "core",
+    /// A file to send or to write.
+    File = "file",
+    /// Bytes of a file that are read at once.
+    FileChunk = "file_chunk",
+    /// The interval between samples.
+    SampleEvery = "sample_every",
+    /// The interval between reports.
+    ReportEvery = "report_every",
+    /// The transport protocol.
+    Protocol = "protocol",
+    /// RTT probes around a test.
+    Latency = "latency",
+    /// Whether a second test decides between two causes.
+    Decide = "decide",
+    /// The maximum loss of a rate search.
+    LossTarget = "loss_target",
+    /// The duration of a try of a rate search.
+    TrySeconds = "try_seconds",
+    /// An earlier result to compare with.
+    Compare = "compare",
+    /// A list of servers.
+    Servers = "servers",
+    /// The duration of each test.
+    Duration = "duration",
+    /// The time for everything.
+    Within = "within",
+    /// How packets of a lab are taken up.
+    Driver = "driver",
+    /// The path of longhaul's program at another host.
+    FarProgram = "far_program",
+    /// A list of the fields of packets.
+    Fields = "fields",
+    /// A lab's host, whose settings are changed instead of this machine's.
+    InLab = "in_lab",
+    /// The initial window in segments.
+    InitialWindow = "initial_window",
+    /// The lab, where several run.
+    Lab = "lab",
+    /// A packet loss.
+    Loss = "loss",
+    /// A server's limit of all tests' buffers.
+    MaxMemory = "max_memory",
+    /// A server's limit of one address.
+    MaxPerAddress = "max_per_address",
+    /// A server's limit of a test's streams.
+    MaxStreams = "max_streams",
+    /// A server's limit of a test's duration.
+    MaxTime = "max_time",
+    /// A server's limit of all tests' streams.
+    MaxTotalStreams = "max_total_streams",
+    /// The name of a lab that starts.
+    Name = "name",
+    /// The directory of results.
+    Out = "out",
+    /// Settings that are kept over a boot.
+    Persist = "persist",
+    /// A process.
+    Pid = "pid",
+    /// A file that records connections.
+    Record = "record",
+    /// Rotated files of a capture.
+    Ring = "ring",
+    /// The retransmission timeout.
+    Rto = "rto",
+    /// SACK blocks of each segment.
+    Sack = "sack",
+    /// A file that keeps a result.
+    Save = "save",
+    /// The command that starts a program at another host.
+    Ssh = "ssh",
+    /// The file of a client's token.
+    TokenFile = "token_file",
+    /// The name of a server in its clients' tokens.
+    TokenName = "token_name",
+    /// The transport of a copy.
+    Transport = "transport",
+    /// Trust in the source addresses of UDP.
+    TrustUdp = "trust_udp",
+    /// VLAN tags of each frame.
+    Vlan = "vlan",
+    /// Clients may write.
+    Writable = "writable",
+}
+
+/// As a message names it: [`with_names`] puts a front end's name in its place.
+impl fmt::Display for Field {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "‹{}›", self.name())
+    }
+}
+
+/// A message with each field (`‹rate›`) by the name that a front end gives it.
+pub fn with_names(message: &str, name: impl Fn(Field) -> String) -> String {
+    let mut parts = message.split('‹');
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let field = part.split_once('›').and_then(|(field, rest)| {
+            Some((*Field::ALL.iter().find(|one| one.name() == field)?, rest))
+        });
+        match field {
+            Some((field, rest)) => text += &(name(field) + rest),
+            None => text.extend(["‹", part]),
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_names_fields_as_its_reader_knows_them() {
+        let flag = |field: Field| format!("--{}", field.name());
+        let text = format!("give {}, {} or both", Field::Rate, Field::Rtt);
+        assert_eq!(with_names(&text, flag), "give --rate, --rtt or both");
+        for text in ["", "‹", "a‹b›c", "‹rate", "›rate‹", "no field"] {
+            assert_eq!(with_names(text, flag), text);
+        }
+        assert_eq!(with_names("‹‹rate›", flag), "‹--rate");
+    }
+
+    #[test]
+    fn each_field_has_a_name_of_its_own() {
+        let names: std::collections::HashSet<_> =
+            Field::ALL.iter().map(|field| field.name()).collect();
+        assert_eq!(names.len(), Field::ALL.len());
+    }
 }

@@ -1,11 +1,13 @@
 //! What is wrong, whose fault it is, and what would be accepted instead.
 //!
 //! A [`Problem`] names a field of the request, never a flag or a form field: a command line
-//! shows [`Field::Rate`] as `--rate`, a page as the label of its input.
+//! shows [`Field::Rate`] as `--rate`, a page as the label of its input. Messages of errors name
+//! fields in the same way: `format!("give {}", Field::Rate)`, of which [`with_names`] makes the
+//! front end's text.
 
 mod field;
 
-pub use field::Field;
+pub use field::{Field, with_names};
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -16,6 +18,8 @@ use std::fmt;
 pub enum Fault {
     /// The request: a value, a combination, a file that it names.
     Request,
+    /// A file that was read: it is missing, damaged, or lacks what is wanted of it.
+    Input,
     /// This host: a privilege, a missing program, a full disk.
     Host,
     /// The path or the far end: it does not answer, refuses, or broke off.
@@ -40,7 +44,8 @@ pub struct Remedy {
 pub struct Problem {
     /// Who can remove it.
     pub fault: Fault,
-    /// What is wrong, with the remedy unless a field has it: one line, without a full stop.
+    /// What is wrong, with the remedy unless a field has it: one line, without a full stop; fields
+    /// stand in it as `‹rate›`.
     pub message: String,
     /// The field that removes it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -65,10 +70,20 @@ impl Problem {
     }
 
     /// The problem in one line; `name` is what the front end calls a field.
-    pub fn line(&self, name: impl FnOnce(Field) -> String) -> String {
-        let Some(Remedy { field, accepted }) = &self.remedy else { return self.message.clone() };
+    pub fn line(&self, name: impl Fn(Field) -> String) -> String {
+        let message = with_names(&self.message, &name);
+        let Some(Remedy { field, accepted }) = &self.remedy else { return message };
         let comma = if accepted.is_empty() { "" } else { ", " };
-        format!("{}; give {}{comma}{accepted}", self.message, name(*field))
+        format!("{message}; give {}{comma}{accepted}", name(*field))
+    }
+
+    /// The fields that the problem is about: the one that removes it, then those that its message
+    /// names.
+    #[must_use]
+    pub fn fields(&self) -> Vec<Field> {
+        let remedy = self.remedy.iter().map(|remedy| remedy.field);
+        let named = Field::ALL.iter().filter(|field| self.message.contains(&field.to_string()));
+        remedy.chain(named.copied()).collect()
     }
 }
 
@@ -80,3 +95,18 @@ impl fmt::Display for Problem {
 }
 
 impl std::error::Error for Problem {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_problem_names_its_fields_for_every_front_end() {
+        let message = format!("{} is above {}", Field::Window, Field::Mss);
+        let problem = Problem::field(Field::Rate, message, "as in 1gbit");
+        assert_eq!(problem.fields(), [Field::Rate, Field::Mss, Field::Window]);
+        assert_eq!(problem.to_string(), "window is above mss; give rate, as in 1gbit");
+        let flag = |field: Field| format!("--{}", field.name());
+        assert_eq!(problem.line(flag), "--window is above --mss; give --rate, as in 1gbit");
+    }
+}

@@ -1,10 +1,11 @@
 //! One report interval of a running test.
 
+use serde::Serialize;
 use units::{BitRate, ByteCount, Rtt};
 
 /// What one stream, or all streams of one direction, transferred in one report
 /// interval, as one end counted it.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Interval {
     /// The stream's id; `None` in the sum over all streams of one direction,
     /// which follows them and exists only for two or more streams.
@@ -43,7 +44,7 @@ pub struct Interval {
 }
 
 /// Datagram counts of one report interval.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct DatagramInterval {
     /// Sent where this end sends; otherwise expected.
     pub packets: u64,

@@ -13,11 +13,12 @@ mod activity;
 mod baseline;
 mod capture_point;
 mod caveat;
+mod check;
 mod closed_loop;
 mod comparison;
+mod counter_docs;
 mod datagrams;
 mod decided;
-mod doctor;
 mod find_rate;
 mod finding;
 mod interval;
@@ -26,7 +27,7 @@ mod level_comparison;
 mod live_capture;
 mod millis;
 mod next_command;
-mod pasted;
+pub mod nic;
 mod path;
 mod probe;
 mod remedy;
@@ -51,16 +52,14 @@ pub use baseline::{
 };
 pub use capture_point::CapturePoint;
 pub use caveat::Caveat;
+pub use check::{Area, Check, CheckCommand, Verdict};
 pub use closed_loop::{LOOP_SCHEMA, LoopReport, PlanItem};
 pub use comparison::{
     Comparison, LimitCount, REPEAT_SCHEMA, RepeatReport, RepeatSummary, RunFigures,
 };
+pub use counter_docs::{COUNTERS, CounterDoc, counter_doc};
 pub use datagrams::{Datagrams, Fragmentation, LossBurst, TimedDatagram};
 pub use decided::Decided;
-pub use doctor::{
-    Area, Check, CheckCommand, DOCTOR_COMMANDS_SCHEMA, DOCTOR_SCHEMA, DoctorCommands, DoctorReport,
-    DoctorTarget, Recipe, Verdict,
-};
 pub use find_rate::{FIND_RATE_SCHEMA, FindRateReport, RateTry, TryFailure};
 pub use finding::{Confidence, Finding, Limit, Probability, RateEstimate, Segment, Shares, Steady};
 pub use interval::{DatagramInterval, Interval};
@@ -70,7 +69,6 @@ pub use live_capture::{
     CAPTURE_SCHEMA, CaptureReport, INTERFACES_SCHEMA, InterfaceTraffic, InterfacesReport,
 };
 pub use next_command::{Action, AlsoShows, CommandHost, NextCommand};
-pub use pasted::{PASTED_SCHEMA, PastedConnection, PastedCounter, PastedReport};
 pub use path::{
     Achieved, Drops, Lateness, PathChange, PathDriver, PathReport, RequestedDirection,
     RequestedPath,

@@ -2,7 +2,8 @@
 //! whatever changes over the minutes affects all conditions alike, and an interruption leaves
 //! as many tests of each.
 
-use rand_core::SeedableRng;
+use model::statistics::shuffle;
+use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 use record::{AddressFamily, Direction, TestCondition};
 use std::time::Duration;
@@ -131,7 +132,7 @@ impl Schedule {
         }
         self.rounds += 1;
         let mut round: Vec<TestCondition> = self.all.iter().map(|one| one.condition).collect();
-        study::shuffle(&mut round, &mut self.random);
+        shuffle(&mut round, || self.random.next_u64());
         Some(round)
     }
 

@@ -62,8 +62,8 @@ fn doubts(report: &BaselineReport) -> Vec<BaselineStep> {
     let cdn = report.paths.iter().find_map(|path| path.cdn.as_ref());
     let of_cdn = cdn.map(|cdn| {
         let text = format!(
-            "The server's address belongs to {cdn}: measure to a host of your own, or one of \
-             --servers, to learn of the path and not of the network's nearest site"
+            "The server's address belongs to {cdn}: measure to a host of your own, or a public \
+             server, to learn of the path and not of the network's nearest site"
         );
         let elsewhere = Action::Baseline { host: String::new(), port: 0 };
         step(text, Some(elsewhere.command()))

@@ -1,5 +1,6 @@
 //! Why a study could not be run or read.
 
+use problem::Field;
 use std::io;
 use std::path::PathBuf;
 
@@ -15,15 +16,20 @@ pub enum CampaignError {
         source: io::Error,
     },
     /// There is no study in it.
-    #[error("{} has no study (study.db); `longhaul study run PLAN --out DIR` writes one", folder.display())]
+    #[error(
+        "{} has no study (study.db); `longhaul study run PLAN {} DIR` writes one",
+        folder.display(),
+        Field::Out
+    )]
     NoStudy {
         /// The directory.
         folder: PathBuf,
     },
     /// It has the results of another plan.
     #[error(
-        "{} has the results of another plan or form; give another directory with --out",
-        folder.display()
+        "{} has the results of another plan or form; give another directory with {}",
+        folder.display(),
+        Field::Out
     )]
     OtherPlan {
         /// The directory.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use std::str::FromStr;
-use study::{Kind, Level, Part, Setting, Study};
+use study::{Level, Part, Setting, Study, ValueKind};
 use units::{BitRate, ByteCount, LossRatio, Probability, Rtt};
 
 /// A factor that has values with a number.
@@ -11,7 +11,7 @@ pub(crate) struct NumericTwin {
     pub(crate) factor: String,
     /// That of the column: the factor's with the unit, `loss_ratio`.
     pub(crate) column: String,
-    kind: Kind,
+    kind: ValueKind,
 }
 
 /// The factors of a study that have one, each once.
@@ -21,7 +21,7 @@ pub(crate) fn of(study: &Study) -> Vec<NumericTwin> {
         let name = factor.setting.to_string();
         let kind = kind(&factor.setting);
         let has_number =
-            factor.levels.iter().any(|level| level.per_bdp || parsed(kind, level).is_some());
+            factor.levels.iter().any(|level| level.per_bdp() || parsed(kind, level).is_some());
         if has_number && all.iter().all(|twin| twin.factor != name) {
             let column = format!("{name}{}", suffix(kind));
             all.push(NumericTwin { factor: name, column, kind });
@@ -37,7 +37,7 @@ impl NumericTwin {
         let named = |setting: &Setting| setting.to_string() == self.factor;
         let at = part.plan.factors.iter().position(|factor| named(&factor.setting));
         let Some(level) = at.and_then(|at| cell.levels.get(at)) else { return Value::Null };
-        if level.per_bdp {
+        if level.per_bdp() {
             // Of the cell's own path.
             let window = part.plan.test(&cell).ok().and_then(|test| test.window);
             return window.map(ByteCount::as_f64).into();
@@ -47,40 +47,42 @@ impl NumericTwin {
 }
 
 /// The unit of a setting's numbers; `Word`: plain numbers.
-fn kind(setting: &Setting) -> Kind {
+fn kind(setting: &Setting) -> ValueKind {
     match setting {
         Setting::OfFlow(_, setting) => kind(setting),
         Setting::Path(key) => match key.rsplit('.').next() {
-            Some("jitter" | "target" | "interval" | "update" | "max-burst") => Kind::Time,
-            Some("duplicate" | "corrupt" | "probability") => Kind::Share,
-            Some("burst" | "mtu" | "quantum") => Kind::Bytes,
+            Some("jitter" | "target" | "interval" | "update" | "max-burst") => ValueKind::Time,
+            Some("duplicate" | "corrupt" | "probability") => ValueKind::Share,
+            Some("burst" | "mtu" | "quantum") => ValueKind::Bytes,
             _ => setting.kind(),
         },
         other => other.kind(),
     }
 }
 
-const fn suffix(kind: Kind) -> &'static str {
+const fn suffix(kind: ValueKind) -> &'static str {
     match kind {
-        Kind::Bytes => "_bytes",
-        Kind::Rate => "_bps",
-        Kind::Time => "_s",
-        Kind::Share => "_ratio",
-        Kind::Count | Kind::Word => "_number",
+        ValueKind::Bytes => "_bytes",
+        ValueKind::Rate => "_bps",
+        ValueKind::Time => "_s",
+        ValueKind::Share => "_ratio",
+        ValueKind::Count | ValueKind::Word => "_number",
     }
 }
 
-fn parsed(kind: Kind, level: &Level) -> Option<f64> {
+fn parsed(kind: ValueKind, level: &Level) -> Option<f64> {
     let text = level.text.as_str();
     match kind {
-        Kind::Bytes => quantity(text).map(ByteCount::as_f64),
-        Kind::Rate => quantity(text).map(BitRate::as_f64),
-        Kind::Time => quantity(text).map(Rtt::secs_f64),
-        Kind::Share => quantity(text)
+        ValueKind::Bytes => quantity(text).map(ByteCount::as_f64),
+        ValueKind::Rate => quantity(text).map(BitRate::as_f64),
+        ValueKind::Time => quantity(text).map(Rtt::secs_f64),
+        ValueKind::Share => quantity(text)
             .map(LossRatio::fraction)
             .or_else(|| quantity(text).map(Probability::fraction)),
         // A word that is a number: of a sysctl, `4` of ip.
-        Kind::Count | Kind::Word => text.parse().ok().filter(|number: &f64| number.is_finite()),
+        ValueKind::Count | ValueKind::Word => {
+            text.parse().ok().filter(|number: &f64| number.is_finite())
+        }
     }
 }
 

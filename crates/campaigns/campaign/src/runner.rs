@@ -282,10 +282,9 @@ impl<'a> Worker<'_, 'a> {
             if self.stop.is_raised() {
                 return Err(AttemptError::Interrupted);
             }
-            let reason = why(&attempt);
-            if reason.is_empty() || attempts >= self.options.attempts {
+            let Some(reason) = why(&attempt).filter(|_| attempts < self.options.attempts) else {
                 break attempt;
-            }
+            };
             self.say(Message::Retried { part, run, reason });
             // Another window needs no quieter machine.
             if attempt.is_err() || attempt.is_ok_and(|attempt| attempt.disturbed) {
@@ -302,7 +301,7 @@ impl<'a> Worker<'_, 'a> {
         let reason = why(&last);
         let start_skew = last.as_ref().ok().and_then(|attempt| attempt.start_skew);
         let (status, flows) = match last {
-            Ok(attempt) if reason.is_empty() => (RunStatus::Valid, attempt.flows),
+            Ok(attempt) if reason.is_none() => (RunStatus::Valid, attempt.flows),
             Ok(attempt) => (RunStatus::Invalid, attempt.flows),
             Err(_) => (RunStatus::Failed, Vec::new()),
         };
@@ -317,7 +316,7 @@ impl<'a> Worker<'_, 'a> {
             started_unix_s,
             took_s,
             test_s,
-            reason,
+            reason: reason.unwrap_or_default(),
             start_skew,
             flows,
         };
@@ -325,10 +324,10 @@ impl<'a> Worker<'_, 'a> {
     }
 }
 
-/// Why an attempt is no valid run; empty if it is.
-fn why(attempt: &Result<Attempt, AttemptError>) -> String {
+/// Why an attempt is no valid run; `None` if it is.
+fn why(attempt: &Result<Attempt, AttemptError>) -> Option<String> {
     match attempt {
-        Ok(attempt) => attempt.reasons.join("; "),
-        Err(error) => error.to_string(),
+        Ok(attempt) => Some(attempt.reasons.join("; ")).filter(|reason| !reason.is_empty()),
+        Err(error) => Some(error.to_string()),
     }
 }

@@ -230,7 +230,7 @@ impl Store {
                                 signed(number),
                                 factor.setting.to_string(),
                                 level.text,
-                                level.number
+                                level.number()
                             ])?;
                         }
                     }

@@ -13,6 +13,7 @@ pub use baseline::{load_baseline_report, parse_baseline_report, save_baseline_re
 pub use recording::{RecordedConnection, Recording, is_recording, load_recording, read_recording};
 
 use host::file::{ReadError, read_bounded};
+use problem::Field;
 use record::{MEASUREMENT_SCHEMA, Measurement, REPEAT_SCHEMA, RepeatReport};
 use serde::Deserialize;
 use std::io;
@@ -41,7 +42,10 @@ pub enum LoadError {
         path: PathBuf,
     },
     /// It is not a measurement.
-    #[error("{path} is not a measurement ({why}); `longhaul test HOST --save FILE` writes them")]
+    #[error(
+        "{path} is not a measurement ({why}); `longhaul test HOST {} FILE` writes them",
+        Field::Save
+    )]
     Other {
         /// The file.
         path: PathBuf,
@@ -50,7 +54,8 @@ pub enum LoadError {
     },
     /// A line of a recording is invalid.
     #[error(
-        "{path} is not a recording: line {number}: {why}; `longhaul watch --record FILE` writes them"
+        "{path} is not a recording: line {number}: {why}; `longhaul watch {} FILE` writes them",
+        Field::Record
     )]
     Line {
         /// The file.
@@ -80,7 +85,8 @@ pub enum LoadError {
     },
     /// It is neither a measurement nor a result of repeated tests.
     #[error(
-        "cannot compare with {path}: its schema is '{schema}', not '{MEASUREMENT_SCHEMA}' or '{REPEAT_SCHEMA}'; `longhaul test HOST --save FILE` writes them"
+        "cannot compare with {path}: its schema is '{schema}', not '{MEASUREMENT_SCHEMA}' or '{REPEAT_SCHEMA}'; `longhaul test HOST {} FILE` writes them",
+        Field::Save
     )]
     NoBaseline {
         /// The file.

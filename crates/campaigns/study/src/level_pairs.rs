@@ -1,11 +1,11 @@
 //! Each pair of levels of each factor, compared like with like: in cells in which all other
 //! factors are equal, and over all of these.
 
-use crate::cells::{Cell, Test};
 use crate::compare::logarithms;
 use crate::level_words::{self, Known, Named, times};
 use crate::mean_ratio::mean_ratio;
-use crate::plan::Plan;
+use crate::plan::{Cell, Plan};
+use crate::test::Test;
 use model::statistics;
 use record::{Direction, LevelComparison, Protocol, RunStatus, StudyRun};
 use std::cmp::Ordering;

@@ -1,8 +1,8 @@
 //! Levels of factors in sentences, and what a comparison of two of them says.
 
-use crate::cells::Cell;
-use crate::factor::{Kind, Level, Setting};
-use crate::plan::Plan;
+use crate::level::Level;
+use crate::plan::{Cell, Plan};
+use crate::setting::{Setting, ValueKind};
 use units::{BitRate, LossRatio, Rtt, significant};
 
 /// Levels in words.
@@ -138,14 +138,14 @@ fn noun(setting: &Setting, level: &Level) -> String {
 
 /// A loss, a rate or an RTT of the path.
 fn quantity(setting: &Setting, level: &Level) -> Option<String> {
-    let (Setting::Path(key), Some(number)) = (setting, level.number) else { return None };
+    let (Setting::Path(key), Some(number)) = (setting, level.number()) else { return None };
     match (key.as_str(), setting.kind()) {
-        ("loss", Kind::Share) => {
+        ("loss", ValueKind::Share) => {
             let loss: LossRatio = level.text.parse().ok()?;
             Some(format!("{loss} loss"))
         }
-        ("rate", Kind::Rate) => Some(BitRate::from_bps_f64(number).to_string()),
-        ("rtt", Kind::Time) => Some(format!("an RTT of {}", Rtt::from_secs(number))),
+        ("rate", ValueKind::Rate) => Some(BitRate::from_bps_f64(number).to_string()),
+        ("rtt", ValueKind::Time) => Some(format!("an RTT of {}", Rtt::from_secs(number))),
         _ => None,
     }
 }

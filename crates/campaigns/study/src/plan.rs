@@ -25,22 +25,20 @@ mod hosts;
 mod plots;
 mod reader;
 mod repeats;
-mod written;
 
 pub use error::PlanError;
 pub use repeats::{Order, Repeats, Until};
-pub(crate) use written::Written;
 
-use crate::cells::{Cell, Hosts, Sysctl, Test};
-use crate::factor::{Level, Setting};
+use crate::level::Level;
 use crate::program::Program;
 use crate::real_hosts::RealHosts;
-use crate::traffic::{self, Source};
-use reader::Reader;
+use crate::setting::Setting;
+use crate::test::{Sysctl, Test};
+use crate::traffic;
+use crate::value::{Hosts, Source, Value};
 use record::StudyPlot;
 use std::sync::Arc;
 use std::time::Duration;
-use written::WrittenPlan;
 
 /// The most cells of a plan.
 pub const MAX_CELLS: usize = 100_000;
@@ -88,37 +86,16 @@ pub struct Factor {
     pub paired: bool,
 }
 
+/// One combination of values, in the order of the plan's factors.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cell {
+    /// From 0, in the order of the plan.
+    pub number: usize,
+    /// A value of each factor.
+    pub levels: Vec<Level>,
+}
+
 impl Plan {
-    /// Checks a plan.
-    ///
-    /// # Errors
-    /// The first thing that is wrong, with its line and column.
-    pub fn parse(text: &str) -> Result<Self, PlanError> {
-        Plan::read(text, false)
-    }
-
-    /// Checks a plan in its short form: one repeat of each cell, and the settings of
-    /// `[quick]` instead of those elsewhere.
-    ///
-    /// # Errors
-    /// As [`Plan::parse`].
-    pub fn parse_quick(text: &str) -> Result<Self, PlanError> {
-        Plan::read(text, true)
-    }
-
-    fn read(text: &str, quick: bool) -> Result<Self, PlanError> {
-        let written: WrittenPlan = toml::from_str(text).map_err(|error| {
-            let problem = error.message().replace('`', "'").replace('\n', ", ");
-            PlanError::at(text, &error.span().unwrap_or(0..0), problem)
-        })?;
-        let (flows, on_hosts) = (written.flow_names(), written.hosts.is_some());
-        let server_runs = written
-            .hosts
-            .as_ref()
-            .is_some_and(|hosts| hosts.get_ref().0.iter().any(|entry| entry.key == "server"));
-        Reader { text, flows, quick, on_hosts, server_runs }.plan(&written)
-    }
-
     /// The number of cells: the product of the factors' values, of which those that are paired
     /// count once.
     #[must_use]
@@ -168,10 +145,11 @@ impl Plan {
     /// The names of the flows of all its tests: those of each client where there are several.
     #[must_use]
     pub fn flows_of_tests(&self) -> Vec<String> {
-        let hosts = self.levels().filter(|(setting, _)| **setting == Setting::Hosts);
-        let hosts = hosts.flat_map(|(_, levels)| levels);
-        let mut clients: Vec<u8> =
-            hosts.filter_map(|level| Some(Hosts::parse(&level.text).ok()?.clients)).collect();
+        let counted = |value: &Value| match value {
+            Value::Hosts(hosts) => Some(hosts.clients),
+            _ => None,
+        };
+        let mut clients: Vec<u8> = self.values().filter_map(counted).collect();
         if clients.is_empty() {
             clients.push(self.real_hosts.as_ref().map_or(1, |hosts| hosts.counts().clients));
         }
@@ -193,6 +171,10 @@ impl Plan {
         fixed.chain(self.factors.iter().map(|factor| (&factor.setting, factor.levels.as_slice())))
     }
 
+    fn values(&self) -> impl Iterator<Item = &Value> {
+        self.levels().flat_map(|(_, levels)| levels).map(|level| &level.value)
+    }
+
     /// What runs in a cell.
     ///
     /// # Errors
@@ -200,7 +182,8 @@ impl Plan {
     pub fn test(&self, cell: &Cell) -> Result<Test, String> {
         let varied = self.factors.iter().map(|factor| &factor.setting).zip(&cell.levels);
         let fixed = self.fixed.iter().map(|(setting, level)| (setting, level));
-        Test::of(self, fixed.chain(varied))
+        let (flows, hosts) = (self.flow_names(), self.real_hosts.as_ref());
+        Test::of(&flows, hosts, &self.optional, fixed.chain(varied))
     }
 
     /// The sysctls that its tests set, with the side and every value.
@@ -221,23 +204,18 @@ impl Plan {
     /// Whether a test of it sends a file.
     #[must_use]
     pub fn sends_files(&self) -> bool {
-        let mut sources = self.levels().filter(|(setting, _)| setting.is_source());
-        sources.any(|(_, levels)| levels.iter().any(|level| level.text == Source::FILE))
+        self.values().any(|value| *value == Value::Source(Source::File))
     }
 
     /// The programs that its tests run, each once.
     #[must_use]
     pub fn programs_run(&self) -> Vec<Arc<Program>> {
-        let fixed =
-            self.fixed.iter().map(|(setting, level)| (setting, std::slice::from_ref(level)));
-        let varied = self.factors.iter().map(|factor| (&factor.setting, factor.levels.as_slice()));
-        let names = fixed.chain(varied).filter(|(setting, _)| setting.is_program());
-        let names = names.flat_map(|(_, levels)| levels).map(|level| level.text.as_str());
         let mut programs: Vec<Arc<Program>> = Vec::new();
-        for found in names.filter_map(|name| traffic::program(name, &self.programs).ok().flatten())
-        {
-            if !programs.contains(&found) {
-                programs.push(found);
+        for value in self.values() {
+            if let Value::Program(Some(found)) = value
+                && !programs.contains(found)
+            {
+                programs.push(Arc::clone(found));
             }
         }
         programs

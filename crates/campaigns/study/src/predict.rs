@@ -1,6 +1,6 @@
 //! What the equations predict for a test.
 
-use crate::cells::Test;
+use crate::test::Test;
 use crate::traffic::Traffic;
 use model::Payload;
 use record::Protocol;

@@ -1,6 +1,6 @@
 //! The hosts of a study that runs between real hosts instead of in labs.
 
-use crate::cells::Hosts;
+use crate::value::Hosts;
 use std::fmt;
 
 /// The hosts of a study that runs between real hosts.

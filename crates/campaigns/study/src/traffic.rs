@@ -1,7 +1,9 @@
 //! What one flow of a test sends.
 
-use crate::factor::{Level, Setting};
+use crate::level::Level;
 use crate::program::{Placeholder, Program};
+use crate::setting::Setting;
+use crate::value::{Source, Value};
 use control::{Algorithm, UDT_ALGORITHMS};
 use model::IpVersion;
 use record::{Direction, Protocol};
@@ -49,45 +51,12 @@ pub struct Traffic {
     pub chunk: Option<ByteCount>,
 }
 
-/// What a flow sends.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Source {
-    /// Data that the client makes.
-    #[default]
-    Memory,
-    /// A file on a disk of the client's.
-    File,
-}
-
-impl Source {
-    /// As in plans.
-    pub(crate) const FILE: &str = "file";
-
-    fn parse(text: &str) -> Result<Self, String> {
-        match text {
-            "memory" => Ok(Source::Memory),
-            Source::FILE => Ok(Source::File),
-            _ => Err(format!("no source '{text}'; sources are memory and file")),
-        }
-    }
-}
-
 /// The name of the only flow of a plan without `[flows]`.
 pub(crate) const ONLY: &str = "traffic";
 
-/// The name of longhaul's own client and server among the programs.
-pub(crate) const LONGHAUL: &str = "longhaul";
-
-/// The longest test.
-const LONGEST: Duration = Duration::from_secs(24 * 3600);
-/// The longest warm-up, as of the client.
-const LONGEST_OMIT: Duration = Duration::from_secs(600);
 /// Bytes of a file that are read at once, as of the client.
 const CHUNKS: RangeInclusive<ByteCount> =
     ByteCount::from_bytes(1)..=ByteCount::from_bytes(64 << 20);
-/// The most streams of one flow, as of the client.
-const MAX_STREAMS: f64 = 128.0;
-
 impl Traffic {
     /// Ten seconds of TCP over one stream.
     pub(crate) fn new(name: &str) -> Self {
@@ -111,38 +80,28 @@ impl Traffic {
         }
     }
 
-    /// Sets what a flow has; `false`: the setting is not one of a flow. `programs` are those
-    /// of the plan.
-    pub(crate) fn set(
-        &mut self,
-        setting: &Setting,
-        level: &Level,
-        programs: &[Arc<Program>],
-    ) -> Result<bool, String> {
-        let number = level.number.unwrap_or(0.0);
-        let text = level.text.as_str();
-        match setting {
-            Setting::Protocol => self.protocol = protocol(text)?,
-            Setting::Program => self.program = program(text, programs)?,
-            Setting::Ip => self.ip = ip(text)?,
-            Setting::Direction => self.direction = direction(text)?,
-            Setting::Congestion => self.congestion = Some(congestion(text)?),
-            Setting::Start => self.start = time(number, "start", 0.0, LONGEST)?,
-            Setting::Duration => self.duration = time(number, "duration", 0.1, LONGEST)?,
-            Setting::Omit => self.omit = time(number, "omit", 0.0, LONGEST_OMIT)?,
-            Setting::Streams if !(1.0..=MAX_STREAMS).contains(&number) => {
-                return Err(format!("streams = {text}; it is 1 to {MAX_STREAMS}"));
-            }
-            Setting::Streams => self.streams = number as u32,
-            Setting::Bitrate => self.bitrate = Some(BitRate::from_bps_f64(number)),
-            Setting::Pacing => self.pacing = Some(BitRate::from_bps_f64(number)),
-            Setting::Block => self.block = Some(ByteCount::from_f64(number)),
-            Setting::Source => self.source = Source::parse(text)?,
-            Setting::Disk => self.disk = Some(BitRate::from_bps_f64(number)),
-            Setting::Chunk => self.chunk = Some(ByteCount::from_f64(number)),
-            _ => return Ok(false),
+    /// Sets what a flow has; other settings are not of flows.
+    pub(crate) fn set(&mut self, setting: &Setting, level: &Level) {
+        let number = level.number().unwrap_or(0.0);
+        let time = || Duration::try_from_secs_f64(number).unwrap_or_default();
+        match (setting, &level.value) {
+            (_, Value::Protocol(protocol)) => self.protocol = *protocol,
+            (_, Value::Program(program)) => self.program.clone_from(program),
+            (_, Value::Ip(ip)) => self.ip = *ip,
+            (_, Value::Direction(direction)) => self.direction = *direction,
+            (_, Value::Source(source)) => self.source = *source,
+            (Setting::Congestion, _) => self.congestion = Some(level.text.clone()),
+            (Setting::Start, _) => self.start = time(),
+            (Setting::Duration, _) => self.duration = time(),
+            (Setting::Omit, _) => self.omit = time(),
+            (Setting::Streams, _) => self.streams = number as u32,
+            (Setting::Bitrate, _) => self.bitrate = Some(BitRate::from_bps_f64(number)),
+            (Setting::Pacing, _) => self.pacing = Some(BitRate::from_bps_f64(number)),
+            (Setting::Block, _) => self.block = Some(ByteCount::from_f64(number)),
+            (Setting::Disk, _) => self.disk = Some(BitRate::from_bps_f64(number)),
+            (Setting::Chunk, _) => self.chunk = Some(ByteCount::from_f64(number)),
+            _ => {}
         }
-        Ok(true)
     }
 
     /// What its settings contradict.
@@ -237,65 +196,8 @@ impl Traffic {
     }
 }
 
-fn time(seconds: f64, what: &str, least: f64, most: Duration) -> Result<Duration, String> {
-    let time = Duration::try_from_secs_f64(seconds).ok().filter(|time| *time <= most);
-    let problem = || format!("{what} is {least} s to {} s", most.as_secs());
-    time.filter(|_| seconds >= least).ok_or_else(problem)
-}
-
-fn protocol(text: &str) -> Result<Protocol, String> {
-    match text {
-        "tcp" => Ok(Protocol::Tcp),
-        "udp" => Ok(Protocol::Udp),
-        "udt" => Ok(Protocol::Udt),
-        _ => Err(format!("no protocol '{text}'; protocols are tcp, udp and udt")),
-    }
-}
-
 /// What UDT has to choose from; BBR in its native mode only.
 fn udt_controls() -> String {
     let names = UDT_ALGORITHMS.map(Algorithm::name).join(", ");
     format!("it has {names} and {}", Algorithm::Bbr.name())
-}
-
-/// `None`: longhaul's own client and server.
-pub(crate) fn program(
-    text: &str,
-    programs: &[Arc<Program>],
-) -> Result<Option<Arc<Program>>, String> {
-    if text == LONGHAUL {
-        return Ok(None);
-    }
-    let all = || programs.iter().chain(Program::built_in());
-    let found = all().find(|program| program.name == text).cloned();
-    found.map(Some).ok_or_else(|| {
-        let known: Vec<&str> = all().map(|program| program.name.as_str()).collect();
-        format!(
-            "no program '{text}'; programs are {LONGHAUL}, {}, and those of [programs.NAME]",
-            known.join(", ")
-        )
-    })
-}
-
-fn ip(text: &str) -> Result<IpVersion, String> {
-    match text {
-        "4" => Ok(IpVersion::Ipv4),
-        "6" => Ok(IpVersion::Ipv6),
-        _ => Err(format!("no IP version '{text}'; versions are 4 and 6")),
-    }
-}
-
-fn direction(text: &str) -> Result<Direction, String> {
-    match text {
-        "forward" => Ok(Direction::Forward),
-        "reverse" => Ok(Direction::Reverse),
-        "both" => Ok(Direction::Both),
-        _ => Err(format!("no direction '{text}'; directions are forward, reverse and both")),
-    }
-}
-
-fn congestion(text: &str) -> Result<String, String> {
-    let named = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-    let is_name = (1..16).contains(&text.len()) && text.chars().all(named);
-    is_name.then(|| text.to_owned()).ok_or(format!("'{text}' is not a congestion control"))
 }

@@ -2,6 +2,7 @@
 
 use lab::LabError;
 use perf::PerfError;
+use problem::Field;
 use record::RevertedSetting;
 use std::io;
 use tune::{TuneError, TunerError};
@@ -64,8 +65,9 @@ pub enum VerifyError {
     Stuck(String),
     /// The sender is the server, and it does not report its RTT.
     #[error(
-        "this server does not share its samples, so the RTT is unknown; give --rtt (longhaul ping \
-         measures it)"
+        "this server does not share its samples, so the RTT is unknown; give {} (longhaul ping \
+         measures it)",
+        Field::Rtt
     )]
     NoRoundTrip,
 }

@@ -72,9 +72,8 @@ struct Paths<'a> {
 impl Environment for Paths<'_> {
     fn measure(&mut self, config: &ClientConfig) -> Result<Measurement, PerfError> {
         self.tests += 1;
-        let mbit = (self.path)(self.host, config.direction, self.tests).map_err(|()| {
-            PerfError::Setting { what: "the server".into(), remedy: "it is gone".into() }
-        })?;
+        let mbit = (self.path)(self.host, config.direction, self.tests)
+            .map_err(|()| PerfError::Login("the server is gone".into()))?;
         Ok(measurement(mbit * 1e6, config))
     }
 

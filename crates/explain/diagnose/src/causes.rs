@@ -32,7 +32,9 @@ mod slow_receiver;
 mod unknown;
 mod window_scaling;
 
-use crate::{evidence::Evidence, next_limit::NextLimit, phrases, predict::Prediction};
+use crate::{
+    evidence::Evidence, facts::Facts, next_limit::NextLimit, phrases, predict::Prediction,
+};
 use record::{Limit, Measurement, Remedy, Shares};
 
 /// Every cause.
@@ -69,6 +71,7 @@ pub(crate) static ALL: &[&dyn Cause] = &[
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Observed<'a> {
     pub(crate) m: &'a Measurement,
+    pub(crate) facts: Facts<'a>,
     pub(crate) e: &'a Evidence,
     /// `None` without the sender's timers.
     pub(crate) shares: Option<Shares>,

@@ -10,7 +10,6 @@
 use crate::{
     deciding, direct_evidence,
     evidence::Evidence,
-    facts,
     known_path::KnownPath,
     mechanisms::Mechanisms,
     missing_evidence,
@@ -107,10 +106,11 @@ fn at_most_likely((limit, confidence): (Limit, Option<Confidence>)) -> (Limit, O
 }
 
 /// Judges a TCP test; `None` if no part of it was sampled.
-pub(crate) fn combine(m: &Measurement, e: &Evidence, test: &Prepared<'_>) -> Option<Combined> {
+pub(crate) fn combine(e: &Evidence, test: &Prepared<'_>) -> Option<Combined> {
+    let (m, facts) = (test.facts.m, &test.facts);
     let end = m.spec.duration_s().filter(|planned| *planned > 0.0);
     let end = end.map_or(test.end(), |planned| test.end().min(planned));
-    if end <= 0.0 || facts::has_one_direction(m) {
+    if end <= 0.0 || facts.has_one_direction {
         return None;
     }
     let path = KnownPath::of(m, e);
@@ -118,9 +118,9 @@ pub(crate) fn combine(m: &Measurement, e: &Evidence, test: &Prepared<'_>) -> Opt
     let told_apart =
         train.is_some() || path.as_ref().is_some_and(KnownPath::tells_policer_from_queue);
     let named = |limit: Limit, probability: f64| {
-        let shows = facts::shows_network(m)
-            || (limit == Limit::Application && facts::is_mostly_idle(m))
-            || (facts::shows_at_receiver(m, limit) && probability >= LIKELY_RECEIVER);
+        let shows = facts.shows_network
+            || (limit == Limit::Application && facts.is_mostly_idle())
+            || (facts.shows_at_receiver(limit) && probability >= LIKELY_RECEIVER);
         let found = named(limit, if shows { probability } else { 0.0 });
         // The terms were fitted to samples with timers.
         if m.lacks(Unavailable::SenderTimers) || (deciding::is_dropping_alike(limit) && !told_apart)
@@ -130,7 +130,7 @@ pub(crate) fn combine(m: &Measurement, e: &Evidence, test: &Prepared<'_>) -> Opt
             found
         }
     };
-    let sender = facts::sender(m);
+    let sender = facts.sender();
     let limits_unsent = m.unsent_limit().is_some();
     let temper = test.step().map_or(1.0, |step| (FITTED_STEP / step).clamp(MIN_TEMPER, 1.0));
     let mechanisms = Mechanisms::of(m);
@@ -142,7 +142,7 @@ pub(crate) fn combine(m: &Measurement, e: &Evidence, test: &Prepared<'_>) -> Opt
             None => fitted,
         };
         let measured = direct_evidence::apply(known, statistics, sender, limits_unsent);
-        let judged = missing_evidence::apply(measured, m, statistics);
+        let judged = missing_evidence::apply(measured, facts, statistics);
         match train {
             Some((shown, other)) => judged.split(shown, other, TRAIN),
             None => judged,
@@ -151,7 +151,7 @@ pub(crate) fn combine(m: &Measurement, e: &Evidence, test: &Prepared<'_>) -> Opt
     // An application that is idle for most of the time is idle between its bursts, too: they are
     // no parts with limits of their own.
     let whole = || judge(&test.over(0.0, end));
-    let parts = if facts::is_mostly_idle(m) {
+    let parts = if facts.is_mostly_idle() {
         vec![segments::Part { from: 0.0, to: end, limit: Limit::Application, posterior: whole() }]
     } else {
         segments::find(test, end, judge)
@@ -201,7 +201,7 @@ pub(crate) fn combine(m: &Measurement, e: &Evidence, test: &Prepared<'_>) -> Opt
     let first = posterior.most_probable();
     let (limit, confidence) = named(first, posterior.probability(first));
     let judged = Combined { limit, confidence, posterior: posterior.reported(), segments };
-    Some(match Outages::limiting(m, test) {
+    Some(match Outages::limiting(test) {
         Some(outages) if is_black_hole(m) => Combined::seen(Limit::PmtuBlackHole, &outages, judged),
         Some(outages) => Combined::seen(Limit::Outage, &outages, judged),
         None => judged,
@@ -270,7 +270,7 @@ mod tests {
     fn without_samples_nothing_is_judged() {
         for sender in [Vec::new(), samples(0.0, 10.0, |_, _| {})] {
             let m = sampled(sender);
-            let judged = combine(&m, &Evidence::gather(&m), &prepared(&m));
+            let judged = combine(&Evidence::gather(&m), &prepared(&m));
             assert!(judged.is_none(), "{judged:?}");
         }
     }
@@ -278,7 +278,7 @@ mod tests {
     #[test]
     fn the_parts_cost_what_they_lost_of_the_whole() {
         let m = sampled(samples(10.0, 10.0, |_, _| {}));
-        let judged = combine(&m, &Evidence::gather(&m), &prepared(&m)).unwrap();
+        let judged = combine(&Evidence::gather(&m), &prepared(&m)).unwrap();
         let shares: f64 = judged.segments.iter().map(|segment| segment.lost_share).sum();
         assert!((shares - 1.0).abs() < 1e-9, "{judged:?}");
     }

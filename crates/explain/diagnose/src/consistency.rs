@@ -142,8 +142,8 @@ fn sentence(noun: &str, contradiction: Contradiction, goodput: BitRate) -> Strin
         Contradiction::NoTime => "the sender never waited for it".to_owned(),
     };
     format!(
-        "Cannot identify the limit: the samples resemble {noun}, but {why}. Run longhaul on both \
-         hosts (longhaul server, longhaul test --decide) to identify it."
+        "Cannot identify the limit: the samples resemble {noun}, but {why}. Run longhaul at both \
+         ends, with a second test that decides, to identify it."
     )
 }
 

@@ -3,7 +3,7 @@
 //! A UDP sender has no window and no congestion control, and so no timers: the
 //! evidence is the requested rate, and what was sent and received.
 
-use crate::{evidence::Evidence, facts};
+use crate::{evidence::Evidence, facts::Facts};
 use record::{Datagrams, Fragmentation, Limit, Measurement, Stream, Unavailable};
 use units::{BitRate, percent, significant};
 
@@ -31,7 +31,8 @@ struct Totals {
 }
 
 /// The limit, if the counters show one, and the sentence.
-pub(crate) fn explain(m: &Measurement, e: &Evidence) -> (Option<Limit>, String) {
+pub(crate) fn explain(facts: &Facts<'_>, e: &Evidence) -> (Option<Limit>, String) {
+    let m = facts.m;
     let totals = Totals::of(m);
     if totals.received == 0 {
         return (None, totals.none_arrived(m));
@@ -39,7 +40,7 @@ pub(crate) fn explain(m: &Measurement, e: &Evidence) -> (Option<Limit>, String) 
     let all = totals.lost.saturating_add(totals.received);
     let lost = totals.lost as f64 / all as f64;
     let sent = sent_rate(m);
-    let requested = facts::requested_rate(m);
+    let requested = facts.requested_rate;
     let reached = match (requested, sent) {
         (Some(requested), Some(sent)) => sent.as_f64() >= REACHED * requested.as_f64(),
         _ => false,
@@ -69,11 +70,11 @@ pub(crate) fn explain(m: &Measurement, e: &Evidence) -> (Option<Limit>, String) 
              network device"
         ),
         (Some(requested), _) if lost < SOME => format!(
-            "; the path sustains the requested {requested}; use --find-rate to find its maximum"
+            "; the path sustains the requested {requested}; a search for the highest rate finds its maximum"
         ),
         (_, Some(sent)) if lost >= SOME => format!(
-            " of {sent} sent; a queue on the path or the receiver's socket buffer overflows: use \
-             --find-rate to find the highest rate without such loss"
+            " of {sent} sent; a queue on the path or the receiver's socket buffer overflows: \
+             search for the highest rate without such loss"
         ),
         (None, Some(sent)) => format!(" of {sent} sent, the sender's maximum"),
         _ => String::new(),

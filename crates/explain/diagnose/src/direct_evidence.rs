@@ -7,7 +7,7 @@
 
 use crate::facts::{Sender, WELL_UNDER};
 use crate::posterior::Posterior;
-use crate::statistics::{SampleSource, Statistics};
+use crate::statistics::{SampleSource, Statistic, Statistics};
 use crate::window_scale::{is_scaled, window_scale};
 use record::Limit;
 
@@ -61,6 +61,7 @@ const TIMED: f64 = 0.995;
 /// never seems to leave any.
 const READ: f64 = 0.05;
 const UNREAD: f64 = 0.5;
+const UNREAD_BY: [Statistic; 2] = [Statistic::Unread, Statistic::RxUnread];
 
 /// Goodput over the requested rate, and over `SO_MAX_PACING_RATE`, from which that is reached:
 /// at 95 % of either, the bottleneck's payload rate may be the limit. A qdisc's pacing counts
@@ -106,7 +107,6 @@ pub(crate) fn apply(
     sender: Sender,
     limits_unsent: bool,
 ) -> Posterior {
-    let share = |name: &str| s.get(name).unwrap_or(0.0);
     let mut posterior = unread(window_scale(posterior, s), s);
     // Without the SYNs a capture's window is a lower bound that the bytes in flight prove, so that they
     // always seem to fill it.
@@ -130,26 +130,26 @@ pub(crate) fn apply(
     if measured && is_bulk && !limits_unsent && !fills_window && is_sent(s) {
         posterior = posterior.at_least(STARVED, |limit| limit == Limit::SendBuffer);
     }
-    let timers: [(&str, &[Limit]); 3] = [
-        ("rwnd_share", &RECEIVER),
-        ("sndbuf_share", &[Limit::SendBuffer]),
-        ("idle_share", &[Limit::Application]),
+    let timers: [(Statistic, &[Limit]); 3] = [
+        (Statistic::RwndShare, &RECEIVER),
+        (Statistic::SndbufShare, &[Limit::SendBuffer]),
+        (Statistic::IdleShare, &[Limit::Application]),
     ];
     for (timer, limits) in timers {
         // Of two timers Linux runs that of the send buffer, also while the window is full.
-        let hides_window = fills_window && timer == "sndbuf_share";
+        let hides_window = fills_window && timer == Statistic::SndbufShare;
         let own = is_own(timer, limits_unsent) || hides_window;
-        if measured && !own && share(timer) >= CONCLUSIVE {
+        if measured && !own && s.reaches(timer, CONCLUSIVE) {
             posterior = posterior.at_least(TIMED, |limit| limits.contains(&limit));
         }
     }
-    if s.get("of_max_pacing").is_some_and(|of| PACED.contains(&of)) {
+    if s.get(Statistic::OfMaxPacing).is_some_and(|of| PACED.contains(&of)) {
         posterior = posterior.at_least(REQUESTED, |limit| limit == Limit::Pacing);
     }
-    if s.get("of_requested").is_some_and(|of| of >= REACHED) {
+    if s.reaches(Statistic::OfRequested, REACHED) {
         posterior = posterior.at_least(REQUESTED, |limit| limit == Limit::Application);
     }
-    if s.get("activity_idle").is_some_and(|share| share >= crate::facts::IDLE) {
+    if s.reaches(Statistic::ActivityIdle, crate::facts::IDLE) {
         posterior = posterior.at_least(OBSERVED, |limit| limit == Limit::Application);
     }
     if sender == Sender::Any && s.source == SampleSource::Capture && has_little_in_flight(s) {
@@ -161,23 +161,22 @@ pub(crate) fn apply(
 /// Whether the initial window was not exceeded although nothing was lost.
 fn has_little_in_flight(s: &Statistics) -> bool {
     // The statistics are ln(segments + 1) and ln(losses + 0.5).
-    s.get("ln_window").is_some_and(|ln| ln <= INITIAL_WINDOW.ln_1p())
-        && s.get("ln_lost").is_none_or(|ln| ln <= 0.0)
+    s.get(Statistic::LnWindow).is_some_and(|ln| ln <= INITIAL_WINDOW.ln_1p())
+        && s.get(Statistic::LnLost).is_none_or(|ln| ln <= 0.0)
 }
 
 /// Whether the receive window is full for most of the time, and not because it waits in a queue, or
 /// grows with the transfer (autotuning).
 fn fills_window(s: &Statistics) -> bool {
-    s.get("at_window").is_some_and(|share| share >= FILLS)
-        && s.get("q50_per_rtt").is_some_and(|ln| ln <= QUEUED.ln())
-        && s.get("window_floor").is_none_or(|floor| floor >= CLOSES)
-        && s.get("window_per_rtt").is_none_or(|ln| ln <= EXCEEDED.ln())
+    s.reaches(Statistic::AtWindow, FILLS)
+        && s.get(Statistic::Q50PerRtt).is_some_and(|ln| ln <= QUEUED.ln())
+        && s.get(Statistic::WindowFloor).is_none_or(|floor| floor >= CLOSES)
+        && s.get(Statistic::WindowPerRtt).is_none_or(|ln| ln <= EXCEEDED.ln())
 }
 
 /// Which of the limits of the receiver fill the window: without a scale, either of two.
 fn filling(s: &Statistics) -> &'static [Limit] {
-    let first = |names: [&str; 2]| names.iter().find_map(|name| s.get(name));
-    if first(["unread", "rx_unread"]).is_some_and(|unread| unread >= UNREAD) {
+    if s.first(UNREAD_BY).is_some_and(|unread| unread >= UNREAD) {
         return &[Limit::SlowReceiver];
     }
     match is_scaled(s) {
@@ -189,8 +188,8 @@ fn filling(s: &Statistics) -> &'static [Limit] {
 
 /// Whether a timer runs while the sender waits for the test's own limit of unsent data. It is
 /// never what limits the rate.
-fn is_own(timer: &str, limits_unsent: bool) -> bool {
-    timer == "sndbuf_share" && limits_unsent
+fn is_own(timer: Statistic, limits_unsent: bool) -> bool {
+    timer == Statistic::SndbufShare && limits_unsent
 }
 
 /// Without the send buffer, which the test's own limit of unsent data looks like. Where the sender
@@ -199,9 +198,9 @@ fn without_own(posterior: Posterior, s: &Statistics, limits_unsent: bool) -> Pos
     if !limits_unsent {
         return posterior;
     }
-    let is_read = s.get("unread").or_else(|| s.get("rx_unread")).is_none_or(|left| left < UNREAD);
+    let is_read = s.first(UNREAD_BY).is_none_or(|left| left < UNREAD);
     let posterior = posterior.without(|limit| limit == Limit::SendBuffer);
-    if is_read && s.get("sndbuf_share").is_some_and(|share| share >= CONCLUSIVE) {
+    if is_read && s.reaches(Statistic::SndbufShare, CONCLUSIVE) {
         posterior.at_least(TIMED, |limit| limit == Limit::Unknown)
     } else {
         posterior
@@ -210,25 +209,24 @@ fn without_own(posterior: Posterior, s: &Statistics, limits_unsent: bool) -> Pos
 
 /// Whether the sender mostly had nothing to send, though its window was not full.
 fn is_starved(s: &Statistics) -> bool {
-    let over = |name: &str| s.get(name).is_some_and(|share| share > MOSTLY);
-    let cwnd_filled = s.get("cwnd_filled").is_some_and(|filled| filled < WELL_UNDER);
-    over("app_limited") && over("nothing_unsent") && cwnd_filled
+    let over = |statistic| s.get(statistic).is_some_and(|share| share > MOSTLY);
+    let cwnd_filled = s.get(Statistic::CwndFilled).is_some_and(|filled| filled < WELL_UNDER);
+    over(Statistic::AppLimited) && over(Statistic::NothingUnsent) && cwnd_filled
 }
 
 /// Whether BBR mostly had sent what the buffer holds, into a path with room, though its window was
 /// not full: its pacing hides the timer, and leaves something unsent.
 fn is_sent(s: &Statistics) -> bool {
-    let over = |name: &str, least: f64| s.get(name).is_some_and(|share| share >= least);
-    over("is_bbr", MOSTLY)
-        && over("mostly_sent", CONCLUSIVE)
-        && s.get("cwnd_filled").is_some_and(|filled| filled < WELL_UNDER)
-        && s.get("q50_per_rtt").is_some_and(|ln| ln <= QUEUED.ln())
+    s.reaches(Statistic::IsBbr, MOSTLY)
+        && s.reaches(Statistic::MostlySent, CONCLUSIVE)
+        && s.get(Statistic::CwndFilled).is_some_and(|filled| filled < WELL_UNDER)
+        && s.get(Statistic::Q50PerRtt).is_some_and(|ln| ln <= QUEUED.ln())
 }
 
 /// Where the application has read what arrived, it is not the application; where it has not,
 /// it is not the window that fills meanwhile.
 fn unread(posterior: Posterior, s: &Statistics) -> Posterior {
-    match s.get("unread").or_else(|| s.get("rx_unread")) {
+    match s.first(UNREAD_BY) {
         Some(unread) if unread < READ => posterior.moved(Limit::SlowReceiver, Limit::ReceiveWindow),
         Some(unread) if unread >= UNREAD => {
             posterior.moved(Limit::ReceiveWindow, Limit::SlowReceiver)
@@ -249,21 +247,21 @@ fn threads(posterior: Posterior, s: &Statistics, limits_unsent: bool) -> Posteri
 /// The probability that threads wait for each other's cores on a path of under 1 ms: none of them is
 /// then quite busy, as each also waits for what the others do.
 fn contended(s: &Statistics) -> f64 {
-    let waits = s.get("core_wait").is_some_and(|share| share >= CONTENDED);
+    let waits = s.reaches(Statistic::CoreWait, CONTENDED);
     if waits { COSTLY * costly(s, BUSY) } else { 0.0 }
 }
 
 /// The probability that a busy sender waits for the timers of BBR's pacing: on a path of under
 /// 1 ms, at a rate that no application asked for.
 fn pacing_timers(s: &Statistics) -> f64 {
-    let bbr = s.get("is_bbr").is_some_and(|is| is > 0.5);
+    let bbr = s.get(Statistic::IsBbr).is_some_and(|is| is > 0.5);
     if bbr { COSTLY * costly(s, WAITING) } else { 0.0 }
 }
 
 /// The probability that data leaves the caches before it is read.
 fn memory(s: &Statistics) -> f64 {
-    let Some(buffered) = s.get("ln_buffered_mb") else { return 0.0 };
-    if s.get("cpu_growth").is_some_and(|growth| growth < GREW) {
+    let Some(buffered) = s.get(Statistic::LnBufferedMb) else { return 0.0 };
+    if s.get(Statistic::CpuGrowth).is_some_and(|growth| growth < GREW) {
         return 0.0;
     }
     COSTLY
@@ -276,11 +274,11 @@ fn memory(s: &Statistics) -> f64 {
 /// sender waits for does not matter: where threads share cores, each waits for the other.
 fn costly(s: &Statistics, busy: f64) -> f64 {
     let least_rate = (model::SHORT_PATH_RATE.as_f64() / 1e9).ln();
-    let fast = s.get("ln_local_gbps").is_some_and(|ln| ln >= least_rate);
-    let requested = s.get("of_requested").is_some_and(|of| of >= REACHED)
-        || s.get("of_max_pacing").is_some_and(|of| PACED.contains(&of));
-    let core = |name: &str| s.get(name).unwrap_or(0.0);
-    let busiest = core("sender_core").max(core("receiver_core"));
+    let fast = s.reaches(Statistic::LnLocalGbps, least_rate);
+    let requested = s.reaches(Statistic::OfRequested, REACHED)
+        || s.get(Statistic::OfMaxPacing).is_some_and(|of| PACED.contains(&of));
+    let core = |statistic| s.get(statistic).unwrap_or(0.0);
+    let busiest = core(Statistic::SenderCore).max(core(Statistic::ReceiverCore));
     if fast && !requested && busiest > 0.0 { logistic(busiest, busy, BUSY_WIDTH) } else { 0.0 }
 }
 
@@ -294,21 +292,22 @@ fn full(core: Option<f64>) -> f64 {
 }
 
 /// Whether the sender waits for a buffer that the test does not limit, or for a window.
-fn waits_for(timer: &str, s: &Statistics, limits_unsent: bool) -> bool {
+fn waits_for(timer: Statistic, s: &Statistics, limits_unsent: bool) -> bool {
     !is_own(timer, limits_unsent) && s.get(timer).unwrap_or(0.0) > WAITS
 }
 
 fn sending_thread(s: &Statistics, limits_unsent: bool) -> f64 {
-    let waits =
-        waits_for("rwnd_share", s, limits_unsent) || waits_for("sndbuf_share", s, limits_unsent);
-    if waits { 0.0 } else { full(s.get("sender_core")) }
+    let waits = [Statistic::RwndShare, Statistic::SndbufShare]
+        .into_iter()
+        .any(|timer| waits_for(timer, s, limits_unsent));
+    if waits { 0.0 } else { full(s.get(Statistic::SenderCore)) }
 }
 
 fn receiving_thread(s: &Statistics) -> f64 {
-    let open = s.get("window_floor").is_none_or(|floor| floor >= CLOSES);
-    let waits = s.get("rwnd_share").unwrap_or(0.0) > WAITS && open;
-    let idle = s.get("idle_share").unwrap_or(0.0) > WAITS;
-    if waits || idle { 0.0 } else { full(s.get("receiver_core")) }
+    let open = s.get(Statistic::WindowFloor).is_none_or(|floor| floor >= CLOSES);
+    let waits = s.get(Statistic::RwndShare).unwrap_or(0.0) > WAITS && open;
+    let idle = s.get(Statistic::IdleShare).unwrap_or(0.0) > WAITS;
+    if waits || idle { 0.0 } else { full(s.get(Statistic::ReceiverCore)) }
 }
 #[cfg(test)]
 mod tests {

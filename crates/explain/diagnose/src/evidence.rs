@@ -4,7 +4,7 @@ mod samples;
 
 pub(crate) use samples::{arrived, min_rtt};
 
-use crate::steady;
+use crate::{curve::Curve, facts::Facts, steady};
 use record::{Measurement, Steady};
 use samples::{Window, average, goodput, length, peak_rtt, retransmits};
 use units::{BitRate, ByteCount, Rtt};
@@ -80,15 +80,20 @@ pub(crate) struct Level {
 impl Evidence {
     /// The evidence of the steady part.
     pub(crate) fn gather(m: &Measurement) -> Self {
-        let min_rtt = min_rtt(m);
-        let part = steady::find(&arrived(m), m.spec.duration_s(), min_rtt.map(Rtt::secs_f64));
+        Evidence::steady(&Facts::of(m), &arrived(m))
+    }
+
+    /// The same, with the bytes of each stream that arrived.
+    pub(crate) fn steady(facts: &Facts<'_>, arrived: &[Curve]) -> Self {
+        let (m, min_rtt) = (facts.m, facts.min_rtt.map(Rtt::secs_f64));
+        let part = steady::find(arrived, m.spec.duration_s(), min_rtt);
         let (from, to) = part.map_or((0.0, length(m)), |part| (part.from, part.to));
-        Evidence { ..Evidence::over(m, from, to) }
+        Evidence::over(facts, from, to)
     }
 
     /// The evidence of any part of the test.
-    pub(crate) fn over(m: &Measurement, from: f64, to: f64) -> Self {
-        let min_rtt = min_rtt(m);
+    pub(crate) fn over(facts: &Facts<'_>, from: f64, to: f64) -> Self {
+        let (m, min_rtt) = (facts.m, facts.min_rtt);
         let average = average(m);
         let window = Window { m, from, to };
         Evidence {

@@ -1,6 +1,9 @@
 //! A measurement and its evidence for the causes' tests.
 
-use crate::{causes::Observed, evidence::Evidence, next_limit::NextLimit, remedy::Goal};
+use crate::{
+    causes::Observed, evidence::Evidence, facts::Facts, next_limit::NextLimit, remedy::Goal,
+    statistics::Statistic,
+};
 use record::{
     HostFacts, MEASUREMENT_SCHEMA, Measurement, PathReport, Remedy, Sample, Shares, Stream,
     TestSpec,
@@ -85,7 +88,8 @@ impl Example {
     }
 
     pub(crate) fn observed(&self) -> Observed<'_> {
-        Observed { m: &self.m, e: &self.e, shares: self.shares }
+        let facts = Facts::of(&self.m);
+        Observed { m: &self.m, facts, e: &self.e, shares: self.shares }
     }
 
     /// The remedies of one cause, for the known path.
@@ -129,7 +133,9 @@ pub(crate) fn sampled(sender: Vec<Sample>) -> Measurement {
 
 /// A statistic of 10 s at 10 Mbit/s with these samples.
 pub(crate) fn statistic(name: &str, change: impl Fn(u64, &mut Sample)) -> Option<f64> {
-    crate::prepared(&sampled(samples(10.0, 10.0, change))).over(0.0, 10.0).get(name)
+    crate::prepared(&sampled(samples(10.0, 10.0, change)))
+        .over(0.0, 10.0)
+        .get(Statistic::named(name).unwrap())
 }
 
 /// Asserts that a statistic is within 2 % of what is expected.

@@ -8,7 +8,7 @@
 //! in `causes/weights.csv`, those of captures in `causes/weights_of_captures.csv`; the method
 //! and the runs behind them are in docs/design/diagnosis.md.
 
-use crate::statistics::{SampleSource, Statistics};
+use crate::statistics::{SampleSource, Statistic, Statistics};
 use record::Limit;
 use std::sync::OnceLock;
 
@@ -17,9 +17,9 @@ const OF_KERNELS: &str = include_str!("causes/weights.csv");
 const OF_CAPTURES: &str = include_str!("causes/weights_of_captures.csv");
 
 /// The term of a statistic.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Term {
-    name: String,
+    statistic: Statistic,
     knots: Vec<f64>,
     /// For each limit of [`Limit::ALL`]: the value where the statistic is absent, then
     /// those at the knots.
@@ -27,10 +27,9 @@ struct Term {
 }
 
 /// The term of a pair of statistics.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Pair {
-    /// The places of its statistics among the terms.
-    places: [usize; 2],
+    statistics: [Statistic; 2],
     knots: [Vec<f64>; 2],
     /// For each limit: the values at the first statistic's lowest knot, then at its next.
     weights: Vec<Vec<f64>>,
@@ -53,7 +52,7 @@ pub(crate) fn scores(statistics: &Statistics) -> Vec<f64> {
         SampleSource::Kernel => (&KERNELS, OF_KERNELS),
         SampleSource::Capture => (&CAPTURES, OF_CAPTURES),
     };
-    model.get_or_init(|| FittedModel::parse(text)).scores(statistics.iter())
+    model.get_or_init(|| FittedModel::parse(text)).scores(statistics)
 }
 
 /// Where a value is between knots: the index of the lower one, and the share of the way to
@@ -74,19 +73,13 @@ fn at(weights: &[f64], index: usize, share: f64) -> f64 {
 }
 
 impl FittedModel {
-    fn scores<'a>(&self, statistics: impl Iterator<Item = (&'a str, Option<f64>)>) -> Vec<f64> {
+    fn scores(&self, statistics: &Statistics) -> Vec<f64> {
         let mut scores = self.priors.clone();
-        let mut values = vec![None; self.terms.len()];
-        // Terms are in the order of the statistics, some of which have none.
-        let mut terms = self.terms.iter().zip(&mut values).peekable();
-        for (name, value) in statistics {
-            if let Some((term, place)) = terms.next_if(|(term, _)| term.name == name) {
-                term.add(value, &mut scores);
-                *place = value;
-            }
+        for term in &self.terms {
+            term.add(statistics.get(term.statistic), &mut scores);
         }
         for pair in &self.pairs {
-            pair.add(pair.places.map(|place| values.get(place).copied().flatten()), &mut scores);
+            pair.add(pair.statistics.map(|one| statistics.get(one)), &mut scores);
         }
         scores
     }
@@ -111,23 +104,22 @@ impl FittedModel {
                         *prior = *value;
                     }
                 }
-                "knots" => all.terms.push(Term {
-                    name: name.to_owned(),
-                    knots: numbers(fields),
-                    weights: none(),
-                }),
+                "knots" => {
+                    let term =
+                        |statistic| Term { statistic, knots: numbers(fields), weights: none() };
+                    all.terms.extend(Statistic::named(name).map(term));
+                }
                 "weights" => {
                     let limit = fields.next().and_then(place);
-                    let term = all.terms.iter_mut().find(|term| term.name == name);
+                    let term = all.terms.iter_mut().find(|term| term.statistic.name() == name);
                     set(limit.zip(term.map(|term| &mut term.weights)), numbers(fields));
                 }
                 "pair" => {
-                    let term = |name| all.terms.iter().position(|term| term.name == name);
-                    let places = [term(name), fields.next().and_then(term)];
+                    let pair = [Statistic::named(name), fields.next().and_then(Statistic::named)];
                     let first = numbers(fields.by_ref().take_while(|field| *field != ";"));
-                    if let [Some(a), Some(b)] = places {
-                        let (places, knots) = ([a, b], [first, numbers(fields)]);
-                        all.pairs.push(Pair { places, knots, weights: none() });
+                    if let [Some(a), Some(b)] = pair {
+                        let (statistics, knots) = ([a, b], [first, numbers(fields)]);
+                        all.pairs.push(Pair { statistics, knots, weights: none() });
                     }
                 }
                 "pair-weights" => {
@@ -194,12 +186,13 @@ mod tests {
 
     #[test]
     fn terms_are_linear_between_knots_and_constant_beyond() {
-        let terms =
-            FittedModel::parse("prior,loss,0\nprior,aqm,1\nknots,x,0,2\nweights,x,loss,5,1,3\n");
+        let terms = FittedModel::parse(
+            "prior,loss,0\nprior,aqm,1\nknots,q10_ms,0,2\nweights,q10_ms,loss,5,1,3\n",
+        );
         for (value, expected) in
             [(None, 5.0), (Some(-9.0), 1.0), (Some(0.0), 1.0), (Some(0.5), 1.5), (Some(9.0), 3.0)]
         {
-            let scores = terms.scores([("x", value)].into_iter());
+            let scores = terms.scores(&Statistics::of([(Statistic::Q10Ms, value)]));
             assert!((scores[place(Limit::Loss)] - expected).abs() < 1e-12, "{value:?}: {scores:?}");
             assert_eq!(scores[place(Limit::Aqm)], 1.0);
             assert_eq!(scores[place(Limit::Policer)], f64::NEG_INFINITY, "not fitted");
@@ -208,8 +201,8 @@ mod tests {
 
     #[test]
     fn pairs_are_bilinear_between_knots() {
-        let text = "prior,loss,0\nknots,x,0,2\nknots,y,0,1\n\
-                    pair,x,y,0,2,;,0,1,3\npair-weights,loss,0,1,5,10,11,15\n";
+        let text = "prior,loss,0\nknots,q10_ms,0,2\nknots,stalled,0,1\n\
+                    pair,q10_ms,stalled,0,2,;,0,1,3\npair-weights,loss,0,1,5,10,11,15\n";
         let terms = FittedModel::parse(text);
         for (x, y, expected) in [
             (Some(0.0), Some(0.0), 0.0),
@@ -222,7 +215,9 @@ mod tests {
             (Some(1.0), None, 0.0),
         ] {
             // A statistic without a term is passed over.
-            let scores = terms.scores([("x", x), ("z", Some(1.0)), ("y", y)].into_iter());
+            let values =
+                [(Statistic::Q10Ms, x), (Statistic::Q50Ms, Some(1.0)), (Statistic::Stalled, y)];
+            let scores = terms.scores(&Statistics::of(values));
             assert!(
                 (scores[place(Limit::Loss)] - expected).abs() < 1e-12,
                 "{x:?} {y:?}: {scores:?}"
@@ -233,15 +228,16 @@ mod tests {
     #[test]
     fn the_fitted_terms_are_complete() {
         for text in [OF_KERNELS, OF_CAPTURES] {
-            is_complete(&FittedModel::parse(text));
+            let all = FittedModel::parse(text);
+            let lines = |kind| text.lines().filter(|line| line.starts_with(kind)).count();
+            assert_eq!((all.terms.len(), all.pairs.len()), (lines("knots,"), lines("pair,")));
+            is_complete(&all);
         }
     }
 
     fn is_complete(all: &FittedModel) {
-        // In the order of the statistics, or `scores` would skip some.
-        let statistics = crate::statistics(&crate::example::Example::new(10.0, 10.0).m, 0.0, 1.0);
-        let mut names = statistics.iter().map(|(name, _)| name);
-        assert!(all.terms.iter().all(|term| names.any(|name| name == term.name)));
+        let mut statistics = Statistic::ALL.iter();
+        assert!(all.terms.iter().all(|term| statistics.any(|one| *one == term.statistic)));
         assert!(all.terms.len() >= 60 && all.pairs.len() >= 20, "{}", all.terms.len());
         let check = |knots: &[&Vec<f64>], weights: &[Vec<f64>], count: usize| {
             assert!(knots.iter().all(|knots| knots.is_sorted() && knots.len() >= 2), "{knots:?}");

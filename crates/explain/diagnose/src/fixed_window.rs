@@ -85,7 +85,8 @@ struct Level {
 
 /// The constant rate, if all streams have one, and the reason is not known without this.
 pub(crate) fn find(m: &Measurement) -> Option<ConstantRate> {
-    let is_paced = crate::facts::requested_rate(m).is_some() || m.spec.fq_rate_bps.is_some();
+    let is_paced =
+        m.spec.rate_bps.is_some_and(|rate| rate > BitRate::ZERO) || m.spec.fq_rate_bps.is_some();
     if m.streams.is_empty() || is_paced {
         return None;
     }

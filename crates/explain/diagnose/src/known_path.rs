@@ -1,6 +1,10 @@
 //! What a lab's report of its path rules out.
 
-use crate::{evidence::Evidence, predict, statistics::Statistics};
+use crate::{
+    evidence::Evidence,
+    predict,
+    statistics::{Statistic, Statistics},
+};
 use record::{Limit, Measurement, PathReport};
 use units::{BitRate, LossRatio};
 
@@ -36,7 +40,7 @@ impl<'a> KnownPath<'a> {
     /// Whether the counters exclude a limit for a part with these statistics.
     pub(crate) fn excludes(&self, limit: Limit, s: &Statistics) -> bool {
         let (drops, achieved) = (&self.path.achieved.drops, &self.path.achieved);
-        let rate = s.get("ln_mbps").map_or(0.0, |ln| ln.exp() * 1e6);
+        let rate = s.get(Statistic::LnMbps).map_or(0.0, |ln| ln.exp() * 1e6);
         let used = self.payload.map(|payload| rate / payload.as_f64().max(1.0));
         let unsaturated = used.is_some_and(|used| used < IDLE);
         match limit {

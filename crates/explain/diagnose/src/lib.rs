@@ -84,7 +84,9 @@ pub use statistics::Statistics;
 
 use causes::Observed;
 use evidence::Evidence;
+use facts::Facts;
 use record::{Confidence, Direction, Finding, Limit, Measurement, Protocol};
+use statistics::Prepared;
 
 /// Identifies what limited the transfer.
 ///
@@ -108,33 +110,35 @@ pub fn explain_for(m: &Measurement, goal: Option<Goal>) -> Finding {
     } else {
         m
     };
-    let finding = found(m, goal.as_ref());
-    Finding { next: Some(next_command(&finding, m, goal.as_ref())), ..finding }
+    let facts = Facts::of(m);
+    let finding = found(facts, goal.as_ref());
+    Finding { next: Some(next_command::of(&finding, facts, goal.as_ref())), ..finding }
 }
 
 /// The finding of one direction, without the command to run next.
-fn found(m: &Measurement, goal: Option<&Goal>) -> Finding {
-    let evidence = Evidence::gather(m);
+fn found(facts: Facts<'_>, goal: Option<&Goal>) -> Finding {
+    let (m, delivered) = (facts.m, evidence::arrived(facts.m));
+    let evidence = Evidence::steady(&facts, &delivered);
     if m.spec.protocol == Protocol::Udt {
-        return explain_udt(m, &evidence);
+        return explain_udt(&facts, &evidence);
     }
     if m.spec.protocol == Protocol::Udp {
-        let (limit, sentence) = datagrams::explain(m, &evidence);
+        let (limit, sentence) = datagrams::explain(&facts, &evidence);
         let confidence = limit.filter(|limit| *limit != Limit::Unknown);
         let confidence = confidence.map(|_| Confidence::Likely);
         return Finding { limit, confidence, sentence, ..unexplained(m, &evidence) };
     }
-    let test = prepared(m);
-    let combined = combine::combine(m, &evidence, &test);
+    let test = Prepared::new(facts, delivered);
+    let combined = combine::combine(&evidence, &test);
     // With several segments, the figures are those of the one that the finding names.
     let evidence = match combined.as_ref().and_then(combine::Combined::costliest) {
         // What the application was idle counts.
-        _ if facts::is_mostly_idle(m) => Evidence::over(m, 0.0, test.end()),
-        Some(segment) => Evidence::over(m, segment.from_s, segment.to_s),
+        _ if facts.is_mostly_idle() => Evidence::over(&facts, 0.0, test.end()),
+        Some(segment) => Evidence::over(&facts, segment.from_s, segment.to_s),
         None => evidence,
     };
     let limit = combined.as_ref().map(|combined| combined.limit);
-    if let Some(sentence) = too_little::sentence(m, limit, &evidence) {
+    if let Some(sentence) = too_little::sentence(&facts, limit, &evidence) {
         return Finding { sentence, ..unexplained(m, &evidence) };
     }
     let steady = evidence.steady;
@@ -143,12 +147,12 @@ fn found(m: &Measurement, goal: Option<&Goal>) -> Finding {
         .map(|shares| shares::attributed(shares, limit, &test.over(steady.from_s, steady.to_s)));
     // A receiver alone names a limit or none.
     let limit = limit.filter(|limit| shares.is_some() || *limit != Limit::Unknown);
-    let observed = Observed { m, e: &evidence, shares };
+    let observed = Observed { m, facts, e: &evidence, shares };
     let prediction = limit.and_then(|limit| causes::of(limit).prediction(&observed));
     let confidence = combined.as_ref().and_then(|combined| combined.confidence);
     let (posterior, segments) =
         combined.map_or_else(Default::default, |combined| (combined.posterior, combined.segments));
-    let sentence = if facts::is_watched(m) {
+    let sentence = if facts.is_watched {
         one_line::of(limit, confidence, &posterior, &observed)
     } else {
         sentence::of(limit, confidence, &posterior, &observed)
@@ -206,8 +210,8 @@ fn unexplained(m: &Measurement, e: &Evidence) -> Finding {
     }
 }
 
-fn explain_udt(m: &Measurement, e: &Evidence) -> Finding {
-    let udt::Explanation { limit, sentence, prediction, shares } = udt::explain(m, e);
+fn explain_udt(facts: &Facts<'_>, e: &Evidence) -> Finding {
+    let udt::Explanation { limit, sentence, prediction, shares } = udt::explain(facts, e);
     let (predicted_bps, equation) = prediction.unzip();
     Finding {
         predicted_bps,
@@ -216,7 +220,7 @@ fn explain_udt(m: &Measurement, e: &Evidence) -> Finding {
         confidence: limit.filter(|limit| *limit != Limit::Unknown).map(|_| Confidence::Likely),
         shares,
         sentence,
-        ..unexplained(m, e)
+        ..unexplained(facts.m, e)
     }
 }
 
@@ -227,7 +231,6 @@ pub fn statistics(m: &Measurement, from: f64, to: f64) -> Statistics {
     prepared(m).over(from, to)
 }
 
-fn prepared(m: &Measurement) -> statistics::Prepared<'_> {
-    let min_rtt = evidence::min_rtt(m).map(units::Rtt::secs_f64);
-    statistics::Prepared::new(m, min_rtt, evidence::arrived(m))
+fn prepared(m: &Measurement) -> Prepared<'_> {
+    Prepared::new(Facts::of(m), evidence::arrived(m))
 }

@@ -6,12 +6,12 @@
 //! chance. The shares below are assumptions: no labelled runs bound them.
 
 use crate::{
-    facts,
-    fixed_window::{self, Reason},
+    facts::Facts,
+    fixed_window::Reason,
     posterior::Posterior,
-    statistics::Statistics,
+    statistics::{Statistic, Statistics},
 };
-use record::{Limit, Measurement, Unavailable};
+use record::{Limit, Unavailable};
 
 /// Of the congestion window, in the median, less than this share in flight shows that neither
 /// it nor what reduces it is the limit, and the probability that it then has at most.
@@ -49,11 +49,11 @@ const POLICERS: f64 = 0.25;
 const AT_LEVEL: std::ops::RangeInclusive<f64> = 0.6..=1.1;
 
 /// The posterior, with no more certainty than the tool's figures allow.
-pub(crate) fn apply(posterior: Posterior, m: &Measurement, s: &Statistics) -> Posterior {
-    let lacks = |figure| m.lacks(figure);
+pub(crate) fn apply(posterior: Posterior, facts: &Facts<'_>, s: &Statistics) -> Posterior {
+    let lacks = |figure| facts.m.lacks(figure);
     let mut posterior = posterior;
     if lacks(Unavailable::SenderTimers)
-        && s.get("cwnd_filled").is_some_and(|filled| filled < HALF_FILLED)
+        && s.get(Statistic::CwndFilled).is_some_and(|filled| filled < HALF_FILLED)
     {
         posterior = posterior.at_least(UNFILLED, |limit| ENDS.contains(&limit));
         if lacks(Unavailable::ReceiveWindow) && lacks(Unavailable::RequestedRate) {
@@ -66,17 +66,17 @@ pub(crate) fn apply(posterior: Posterior, m: &Measurement, s: &Statistics) -> Po
     // A congestion window that is filled is the limit, unless the receive window is known to be.
     if lacks(Unavailable::SenderTimers)
         && lacks(Unavailable::ReceiveWindow)
-        && s.get("cwnd_filled").is_some_and(|filled| filled >= HALF_FILLED)
+        && s.reaches(Statistic::CwndFilled, HALF_FILLED)
     {
         posterior =
             RECEIVER.into_iter().fold(posterior, |all, limit| all.moved(limit, Limit::Unknown));
     }
     if lacks(Unavailable::SenderTimers) {
-        if !facts::shows_pacing(m) {
+        if !facts.shows_pacing {
             // A rate that was set and is not in the file is rare.
             posterior = posterior.moved(Limit::Pacing, Limit::Unknown);
         }
-        if let Some(found) = fixed_window::find(m).filter(|found| is_at_level(found.rate, s)) {
+        if let Some(found) = facts.constant_rate.filter(|found| is_at_level(found.rate, s)) {
             let only = |all: Posterior, limit| all.at_least(UNFILLED, |other| other == limit);
             posterior = match found.reason {
                 Reason::Window => only(posterior, Limit::FixedWindow),
@@ -99,7 +99,7 @@ pub(crate) fn apply(posterior: Posterior, m: &Measurement, s: &Statistics) -> Po
 }
 
 fn is_at_level(rate: f64, s: &Statistics) -> bool {
-    let found = s.get("ln_mbps").map_or(0.0, f64::exp) * 1e6;
+    let found = s.get(Statistic::LnMbps).map_or(0.0, f64::exp) * 1e6;
     AT_LEVEL.contains(&(found / rate))
 }
 
@@ -123,7 +123,7 @@ mod tests {
         });
         let statistics = prepared(&m).over(0.0, 4.0);
         let before = Posterior::of(&statistics);
-        (before.clone(), apply(before, &m, &statistics))
+        (before.clone(), apply(before, &Facts::of(&m), &statistics))
     }
 
     const UNKNOWN_SENDER: [Unavailable; 3] =

@@ -3,7 +3,7 @@
 //! Each is possible where the finding is read: the host is the one of the test, `HOST` stands
 //! only for one that nothing names, and a test in a lab starts the lab of that path.
 
-use crate::{Goal, facts};
+use crate::{Goal, facts::Facts};
 use record::{
     Action, AlsoShows, CapturePoint, CommandHost, Direction, EndCondition, Finding, Limit,
     Measurement, NextCommand, Protocol, RemedyPlace, TestSpec,
@@ -19,10 +19,15 @@ const LONGER: f64 = 4.0;
 /// The command for a finding on this measurement; `goal` is the path's rate and RTT, if known.
 #[must_use]
 pub fn next_command(finding: &Finding, m: &Measurement, goal: Option<&Goal>) -> NextCommand {
-    let facts = Facts { finding, m, goal };
+    of(finding, Facts::of(m), goal)
+}
+
+pub(crate) fn of(finding: &Finding, facts: Facts<'_>, goal: Option<&Goal>) -> NextCommand {
+    let m = facts.m;
+    let explained = Explained { finding, facts, m, goal };
     let (action, on, why) = match finding.limit {
-        None | Some(Limit::Unknown) => facts.deciding(),
-        Some(limit) => facts.remedied().unwrap_or_else(|| facts.of_limit(limit)),
+        None | Some(Limit::Unknown) => explained.deciding(),
+        Some(limit) => explained.remedied().unwrap_or_else(|| explained.of_limit(limit)),
     };
     let link = m.path.as_ref().map_or("", |path| &path.asked.link);
     let command = if link.is_empty() { action.command() } else { action.command_in_lab(link) };
@@ -31,13 +36,14 @@ pub fn next_command(finding: &Finding, m: &Measurement, goal: Option<&Goal>) -> 
 
 type Chosen = (Action, CommandHost, &'static str);
 
-struct Facts<'a> {
+struct Explained<'a> {
     finding: &'a Finding,
+    facts: Facts<'a>,
     m: &'a Measurement,
     goal: Option<&'a Goal>,
 }
 
-impl Facts<'_> {
+impl Explained<'_> {
     /// The first remedy: the test with it, or the plan of the settings.
     fn remedied(&self) -> Option<Chosen> {
         let remedy = self.finding.remedies.first()?;
@@ -107,11 +113,11 @@ impl Facts<'_> {
     fn deciding(&self) -> Chosen {
         if let Some(stream) = self.m.streams.iter().find(|stream| stream.captured.is_some()) {
             let at_sender = stream.captured == Some(CapturePoint::Sender);
-            if !at_sender || facts::has_one_direction(self.m) {
+            if !at_sender || self.facts.has_one_direction {
                 return self.capture();
             }
         }
-        if facts::is_watched(self.m) && self.m.spec.direction == Direction::Reverse {
+        if self.facts.is_watched && self.m.spec.direction == Direction::Reverse {
             return (Action::Watch, CommandHost::Sender, "the sender's timers show its limit");
         }
         let spec = self.spec();
@@ -234,7 +240,7 @@ impl Facts<'_> {
     /// or, where that is here, from its sender.
     fn spec(&self) -> TestSpec {
         let spec = &self.m.spec;
-        if !facts::is_watched(self.m) && !self.is_captured() {
+        if !self.facts.is_watched && !self.is_captured() {
             let mut spec = spec.clone();
             // Another tool names the sender's, which this host may lack.
             if self.m.tool.is_some() && spec.direction == Direction::Reverse {

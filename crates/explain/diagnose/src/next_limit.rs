@@ -7,7 +7,6 @@
 
 use crate::{
     causes::Observed,
-    facts,
     predict::{self, PathPayload},
     remedy::Goal,
 };
@@ -132,7 +131,7 @@ impl<'a> NextLimit<'a> {
 
     /// Without the requested rate limit.
     pub(crate) fn unpaced(&self) -> Option<Remedy> {
-        facts::requested_rate(self.o.m)?;
+        self.o.facts.requested_rate?;
         Some(call(RemedyCommand::NoRateLimit, self.expects(&[], None)))
     }
 
@@ -149,7 +148,7 @@ impl<'a> NextLimit<'a> {
     }
 
     pub(crate) fn bbr(&self) -> Option<Remedy> {
-        if facts::is_bbr(self.o.m) {
+        if self.o.facts.is_bbr() {
             return None;
         }
         let remedy =
@@ -277,7 +276,7 @@ impl<'a> NextLimit<'a> {
         let configured =
             self.o.m.path.as_ref().map(|path| path.loss).filter(|p| *p > LossRatio::NONE);
         if let Some(loss) = configured
-            && !facts::is_bbr(self.o.m)
+            && !self.o.facts.is_bbr()
             && !raised.is_empty()
         {
             let most = predict::loss_range(self.o.m, self.o.e).map(|(_, most)| most);

@@ -4,7 +4,7 @@
 use crate::{
     causes::{self, Observed},
     evidence::Evidence,
-    facts, sentence,
+    sentence,
 };
 use record::{Confidence, Limit, Probability};
 
@@ -23,7 +23,7 @@ pub(crate) fn of(
             });
             causes::of(limit).one_line(o) + &other
         }
-        _ if facts::has_one_direction(o.m) => one_direction(o),
+        _ if o.facts.has_one_direction => one_direction(o),
         _ => without_timers(o.e),
     }
 }

@@ -5,7 +5,6 @@
 //! after a burst of losses; an outage is longer than a timeout and its first repeat. A window of
 //! zero is the receiver's, not the path's (RFC 9293, section 3.8.6.1).
 
-use crate::facts;
 use crate::series::Step;
 use crate::statistics::Prepared;
 use record::{Measurement, ReceiverSample, Sample, Stream};
@@ -46,9 +45,9 @@ pub(crate) struct Outages {
 
 impl Outages {
     /// The outages that limited the test; `None` if they cost too little of it.
-    pub(crate) fn limiting(m: &Measurement, test: &Prepared<'_>) -> Option<Self> {
+    pub(crate) fn limiting(test: &Prepared<'_>) -> Option<Self> {
         let end = test.end();
-        let found = Outages::of(m, test);
+        let found = Outages::of(test);
         if found.is_lossy(test) {
             return None;
         }
@@ -72,8 +71,9 @@ impl Outages {
         lost > LOSSY * (sent + lost)
     }
 
-    fn of(m: &Measurement, test: &Prepared<'_>) -> Self {
-        if facts::is_received_only(m) {
+    fn of(test: &Prepared<'_>) -> Self {
+        let m = test.facts.m;
+        if test.facts.is_received_only() {
             return Outages::at_receiver(m);
         }
         let streams = &test.series.streams;
@@ -196,7 +196,7 @@ mod tests {
     }
 
     fn limiting(m: &Measurement) -> Option<Outages> {
-        Outages::limiting(m, &prepared(m))
+        Outages::limiting(&prepared(m))
     }
 
     #[test]

@@ -3,7 +3,6 @@
 use crate::{
     causes::Observed,
     evidence::Evidence,
-    facts,
     predict::{self, Prediction},
 };
 use model::IpVersion;
@@ -67,7 +66,7 @@ pub(crate) fn goodput_of_path(o: &Observed<'_>) -> String {
 
 /// `BBR (-C bbr) or more streams (-P)`, without BBR if it is in use.
 pub(crate) fn bbr_or_more_streams(o: &Observed<'_>) -> &'static str {
-    if facts::is_bbr(o.m) { "more streams (-P)" } else { "BBR (-C bbr) or more streams (-P)" }
+    if o.facts.is_bbr() { "more streams (-P)" } else { "BBR (-C bbr) or more streams (-P)" }
 }
 
 /// `, with 171 ms of queueing delay`, if there is a standing queue.

@@ -1,7 +1,7 @@
 //! Building blocks of the causes' predictions: a window over an RTT, the path's payload
 //! rate, and the response of congestion control to loss.
 
-use crate::{causes::Observed, evidence::Evidence, facts};
+use crate::{causes::Observed, evidence::Evidence};
 use model::Payload;
 use record::Measurement;
 use units::{BitRate, ByteCount, LossRatio, Rtt, percent};
@@ -138,7 +138,7 @@ fn with_timeouts(mss: ByteCount, rtt: Rtt, p: LossRatio, o: &Observed<'_>) -> Op
 pub(crate) fn response(p: LossRatio, events: f64, o: &Observed<'_>) -> Option<Prediction> {
     let (mss, rtt) = (o.e.mss?, o.e.loaded_rtt?);
     let is_known = o.m.path.as_ref().is_some_and(|path| path.loss > LossRatio::NONE);
-    if facts::is_bbr(o.m) || (!is_known && events < ENOUGH_EVENTS) {
+    if o.facts.is_bbr() || (!is_known && events < ENOUGH_EVENTS) {
         return None;
     }
     if p.fraction() >= TIMEOUTS {
@@ -147,7 +147,7 @@ pub(crate) fn response(p: LossRatio, events: f64, o: &Observed<'_>) -> Option<Pr
     let reno = model::mathis(mss, rtt, p)?;
     let cubic = model::cubic_region(mss, rtt, p)?;
     // CUBIC is the Linux default; in its Reno-friendly region (RFC 9438, 4.3) it follows Reno.
-    let as_reno = cubic <= reno || facts::is_reno(o.m);
+    let as_reno = cubic <= reno || o.facts.is_reno();
     let one = if as_reno { reno } else { cubic };
     let rate = one.scaled(o.e.streams.max(1) as f64);
     let (size, share) = (mss.bytes(), percent(p.fraction()));

@@ -217,15 +217,15 @@ fn sentence(test: Option<Welch>, share: Option<f64>, means: (f64, f64), by_runs:
     let (before, after) = (rate(means.0), rate(means.1));
     let Some(test) = test else {
         return format!(
-            "{after}, {before} before: too few samples to test for a difference; use --repeat 3 \
-             or longer tests (-t)"
+            "{after}, {before} before: too few samples to test for a difference; repeat each test \
+             three times, or run longer tests (-t)"
         );
     };
     let basis = if by_runs {
         "Welch's t-test over runs"
     } else {
-        "Welch's t-test over blocks within runs, which ignores the variance between runs; use \
-         --repeat for both results to include it"
+        "Welch's t-test over blocks within runs, which ignores the variance between runs; \
+         repeat both tests to include it"
     };
     let span = |value: f64| {
         let sign = if value < 0.0 { "-" } else { "+" };

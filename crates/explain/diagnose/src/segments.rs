@@ -239,6 +239,7 @@ fn boundaries(test: &Prepared<'_>, from: f64, to: f64, least: f64) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::statistics::Statistic;
     use crate::{
         example::{sampled, samples},
         prepared,
@@ -258,7 +259,7 @@ mod tests {
 
     /// A stand-in for the fitted terms: fast is the bottleneck's rate, slow is loss.
     fn by_rate(s: &Statistics) -> Posterior {
-        let fast = (s.get("ln_mbps").unwrap_or(0.0).exp() - 2.0) / 8.0;
+        let fast = (s.get(Statistic::LnMbps).unwrap_or(0.0).exp() - 2.0) / 8.0;
         let none = Posterior::of(&Statistics::default()).with(Limit::Loss, 1.0);
         none.with(Limit::PathRate, fast.clamp(0.01, 0.99))
     }
@@ -303,7 +304,7 @@ mod tests {
             let (judged, judged_s) = (Cell::new(0), Cell::new(0.0));
             find(&test, seconds, |s| {
                 judged.set(judged.get() + 1);
-                judged_s.set(judged_s.get() + s.get("ln_seconds").unwrap().exp());
+                judged_s.set(judged_s.get() + s.get(Statistic::LnSeconds).unwrap().exp());
                 by_rate(s)
             });
             assert!(judged.get() <= BOUNDARIES * (BOUNDARIES + 1) / 2);

@@ -44,8 +44,8 @@ fn drops_alike(
     }
     let noun = causes::of(other).noun();
     Some(format!(
-        " The same packets would be lost to {noun}: `longhaul test --decide` sends a train of datagrams \
-         that tells the two apart, with longhaul at both ends."
+        " The same packets would be lost to {noun}: a second test that decides sends a train of \
+         datagrams that tells the two apart, with longhaul at both ends."
     ))
 }
 
@@ -60,15 +60,14 @@ pub(crate) fn rival(
     most.copied().filter(|_| confidence != Some(Confidence::Sure))
 }
 
-/// ` Also possible: a policer (31 %); a second test with -C bbr would decide (--decide).`
+/// ` Also possible: a policer (31 %); a second test with -C bbr would decide.`
 fn also_possible(limit: Limit, rival: &Probability, o: &Observed<'_>) -> String {
     let noun = causes::of(rival.limit).noun();
     let share = percent(rival.probability);
     match change(limit, rival.limit, o) {
-        Some(options) => format!(
-            " Also possible: {noun} ({share}); a second test with {options} would decide \
-             (--decide)."
-        ),
+        Some(options) => {
+            format!(" Also possible: {noun} ({share}); a second test with {options} would decide.")
+        }
         None => format!(" Also possible: {noun} ({share})."),
     }
 }
@@ -119,12 +118,12 @@ mod tests {
             super::of(Some(limit), confidence, posterior, o)
         };
         let told = text(Limit::Policer, likely, &posterior, &example.observed());
-        assert!(told.contains("lost to a shallow queue: `longhaul test --decide`"), "{told}");
+        assert!(told.contains("lost to a shallow queue: a second test"), "{told}");
         let told = text(Limit::ShallowQueue, likely, &posterior, &example.observed());
-        assert!(told.contains("lost to a policer: `longhaul test --decide`"), "{told}");
+        assert!(told.contains("lost to a policer: a second test"), "{told}");
         let sure = Some(Confidence::Sure);
         let told = text(Limit::Policer, sure, &posterior, &example.observed());
-        assert!(!told.contains("--decide"), "{told}");
+        assert!(!told.contains("a second test"), "{told}");
         let rival = [p(Limit::Policer, 0.6), p(Limit::Aqm, 0.3)];
         let told = text(Limit::Policer, likely, &rival, &example.observed());
         assert!(told.contains("Also possible") && !told.contains("lost to"), "{told}");
@@ -136,7 +135,7 @@ mod tests {
             sentence: String::new(),
         });
         let told = text(Limit::Policer, likely, &posterior, &example.observed());
-        assert!(!told.contains("--decide"), "{told}");
+        assert!(!told.contains("a second test"), "{told}");
     }
 
     #[test]
@@ -147,7 +146,7 @@ mod tests {
         let other = rival(Limit::Aqm, likely, &posterior).unwrap();
         assert_eq!(
             also_possible(Limit::Aqm, &other, &example.observed()),
-            " Also possible: random loss (25 %); a second test with -C bbr would decide (--decide)."
+            " Also possible: random loss (25 %); a second test with -C bbr would decide."
         );
         let shared = p(Limit::SharedBottleneck, 0.3);
         assert_eq!(

@@ -68,18 +68,11 @@ impl Step {
 #[derive(Debug, Default)]
 pub(crate) struct Series {
     pub(crate) streams: Vec<Vec<Step>>,
-    /// The minimum RTT of all streams, in seconds.
-    pub(crate) min_rtt: Option<f64>,
 }
 
 impl Series {
     pub(crate) fn of(m: &Measurement) -> Self {
-        let least = m.streams.iter().flat_map(|s| &s.sender).filter_map(|s| s.min_rtt_us);
-        let least = least.filter(|us| *us > 0).min();
-        Series {
-            streams: m.streams.iter().map(steps).collect(),
-            min_rtt: least.map(|us| f64::from(us) / 1e6),
-        }
+        Series { streams: m.streams.iter().map(steps).collect() }
     }
 
     /// Each stream's steps that end within a span of time.

@@ -4,7 +4,10 @@
 //! data is unacknowledged or unsent, and includes the time limited by the receive
 //! window and by the send buffer (`tcp_chrono_start` in Linux `tcp_output.c`).
 
-use crate::{curve::Curve, statistics::Statistics};
+use crate::{
+    curve::Curve,
+    statistics::{Statistic, Statistics},
+};
 use record::{Limit, Measurement, Sample, Shares, Stream};
 
 /// The share of a requested rate from which it was kept, and that of the time below which the timers
@@ -39,14 +42,14 @@ pub(crate) fn over(m: &Measurement, from: f64, to: f64) -> Option<Shares> {
 /// added is taken from the network's share, which is the rest.
 pub(crate) fn attributed(shares: Shares, limit: Option<Limit>, s: &Statistics) -> Shares {
     // A timer that ran is more precise than samples.
-    let seen = |name: &str, timer: f64| {
-        s.get(name).filter(|share| timer < 0.5 * share).map_or(0.0, |share| share - timer)
+    let seen = |statistic, timer: f64| {
+        s.get(statistic).filter(|share| timer < 0.5 * share).map_or(0.0, |share| share - timer)
     };
     let mut shares = shares;
     let (place, more) = match limit {
         Some(Limit::ReceiveWindow | Limit::WindowScaling | Limit::SlowReceiver) => {
             let timer = shares.receive_window;
-            let more = seen("at_window", timer);
+            let more = seen(Statistic::AtWindow, timer);
             // Of two timers Linux runs that of the send buffer.
             let hidden = (more - shares.network).clamp(0.0, shares.send_buffer);
             shares.send_buffer -= hidden;
@@ -56,18 +59,21 @@ pub(crate) fn attributed(shares: Shares, limit: Option<Limit>, s: &Statistics) -
         Some(Limit::SendBuffer) => {
             let timer = shares.send_buffer;
             // BBR's pacing leaves something unsent.
-            let bbr = s.get("is_bbr").is_some_and(|is| is > 0.5);
-            let sent = if bbr { seen("mostly_sent", timer) } else { 0.0 };
-            (&mut shares.send_buffer, seen("starved", timer).max(sent))
+            let bbr = s.get(Statistic::IsBbr).is_some_and(|is| is > 0.5);
+            let sent = if bbr { seen(Statistic::MostlySent, timer) } else { 0.0 };
+            (&mut shares.send_buffer, seen(Statistic::Starved, timer).max(sent))
         }
         Some(Limit::Application) => {
             let timer = shares.application;
             // A sender that keeps to a requested rate waits for it, whatever else it waits for.
-            if timer < REQUESTED_TIME && s.get("of_requested").is_some_and(|of| of >= REQUESTED) {
+            if timer < REQUESTED_TIME && s.reaches(Statistic::OfRequested, REQUESTED) {
                 shares.application += std::mem::take(&mut shares.network);
                 return shares;
             }
-            (&mut shares.application, seen("starved", timer).max(seen("activity_idle", timer)))
+            (
+                &mut shares.application,
+                seen(Statistic::Starved, timer).max(seen(Statistic::ActivityIdle, timer)),
+            )
         }
         _ => return shares,
     };

@@ -22,7 +22,7 @@ const MAX: usize = 2_000;
 /// The end of the first slow start, in seconds; `None` without the samples of every sender,
 /// or if it was too short.
 pub(crate) fn end(test: &Prepared<'_>) -> Option<f64> {
-    let streams = &test.m.streams;
+    let streams = &test.facts.m.streams;
     let left = streams.iter().map(|stream| left(&stream.sender)).collect::<Option<Vec<f64>>>()?;
     let left = left.into_iter().fold(f64::INFINITY, f64::min);
     let end = left.min(at_speed(test));

@@ -21,20 +21,25 @@ mod levels;
 mod losses;
 mod network;
 mod sender;
+mod statistic;
+
+pub(crate) use statistic::Statistic;
 
 use crate::{
     cpu_cost::CpuCounters,
     curve::{Curve, total},
     events::{self, Event},
+    facts::Facts,
     series::{Series, Step},
 };
 use arrivals::Arrivals;
 use model::statistics::percentile;
 use record::{Measurement, Stream};
+use units::Rtt;
 
 /// A test, prepared for the statistics of its segments.
 pub(crate) struct Prepared<'a> {
-    pub(crate) m: &'a Measurement,
+    pub(crate) facts: Facts<'a>,
     pub(crate) series: Series,
     pub(crate) min_rtt: f64,
     events: Vec<Vec<Event>>,
@@ -58,9 +63,10 @@ const FALLBACK_RTT: f64 = 0.001;
 const GRID_VALUES: f64 = 4_000.0;
 
 impl<'a> Prepared<'a> {
-    pub(crate) fn new(m: &'a Measurement, min_rtt: Option<f64>, delivered: Vec<Curve>) -> Self {
+    pub(crate) fn new(facts: Facts<'a>, delivered: Vec<Curve>) -> Self {
+        let m = facts.m;
         let series = Series::of(m);
-        let min_rtt = min_rtt.or(series.min_rtt).unwrap_or(FALLBACK_RTT).max(1e-6);
+        let min_rtt = facts.min_rtt.map(Rtt::secs_f64).unwrap_or(FALLBACK_RTT).max(1e-6);
         let events = series.streams.iter().map(|steps| events::find(steps, min_rtt)).collect();
         let end = delivered.iter().filter_map(Curve::end).fold(0.0, f64::max);
         let grid = 0.1f64.max(end / GRID_VALUES);
@@ -70,7 +76,7 @@ impl<'a> Prepared<'a> {
         let arrivals = Arrivals::of(m, min_rtt);
         let cpu = CpuCounters::of(m);
         let mut this = Prepared {
-            m,
+            facts,
             series,
             min_rtt,
             events,
@@ -93,7 +99,7 @@ impl<'a> Prepared<'a> {
     /// The median time between samples, in seconds: the sender's, else the receiver's.
     pub(crate) fn step(&self) -> Option<f64> {
         let sent: Vec<f64> = self.series.streams.iter().flatten().map(Step::seconds).collect();
-        let pairs = self.m.streams.iter().flat_map(|stream| stream.receiver.windows(2));
+        let pairs = self.facts.m.streams.iter().flat_map(|stream| stream.receiver.windows(2));
         let gaps = pairs.filter_map(|pair| Some(pair.get(1)?.t_s - pair.first()?.t_s));
         let received = || model::statistics::median(&gaps.collect::<Vec<f64>>());
         model::statistics::median(&sent).or_else(received).filter(|step| *step > 0.0)
@@ -143,7 +149,8 @@ impl<'a> Prepared<'a> {
             .map(|events| events.iter().filter(inside).copied().collect())
             .collect();
         let part = Part { test: self, from, to, streams, events };
-        let mut all = Statistics { source: SampleSource::of(self.m), values: Vec::new() };
+        let values = vec![None; Statistic::ALL.len()];
+        let mut all = Statistics { source: SampleSource::of(self.facts.m), values };
         sender::add(&part, &mut all);
         network::add(&part, &mut all);
         losses::add(&part, &mut all);
@@ -214,26 +221,46 @@ impl SampleSource {
     }
 }
 
-/// Named numbers.
+/// The value of each statistic; absent without its samples.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Statistics {
     pub(crate) source: SampleSource,
-    values: Vec<(&'static str, Option<f64>)>,
+    /// In the order of [`Statistic::ALL`].
+    values: Vec<Option<f64>>,
 }
 
 impl Statistics {
-    fn add(&mut self, name: &'static str, value: Option<f64>) {
-        self.values.push((name, value.filter(|value| value.is_finite())));
+    #[cfg(test)]
+    pub(crate) fn of<const N: usize>(values: [(Statistic, Option<f64>); N]) -> Self {
+        let mut all = Statistics { values: vec![None; Statistic::ALL.len()], ..Self::default() };
+        values.into_iter().for_each(|(statistic, value)| all.add(statistic, value));
+        all
     }
 
-    /// Every statistic, in a fixed order.
+    fn add(&mut self, statistic: Statistic, value: Option<f64>) {
+        if let Some(place) = self.values.get_mut(statistic as usize) {
+            *place = value.filter(|value| value.is_finite());
+        }
+    }
+
+    /// Every statistic with its name, in a fixed order.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, Option<f64>)> + '_ {
-        self.values.iter().copied()
+        Statistic::ALL.iter().map(|statistic| (statistic.name(), self.get(*statistic)))
     }
 
     /// One of them.
-    pub(crate) fn get(&self, name: &str) -> Option<f64> {
-        self.values.iter().find(|(other, _)| *other == name)?.1
+    pub(crate) fn get(&self, statistic: Statistic) -> Option<f64> {
+        self.values.get(statistic as usize).copied().flatten()
+    }
+
+    /// Whether a statistic is known and at least `least`.
+    pub(crate) fn reaches(&self, statistic: Statistic, least: f64) -> bool {
+        self.get(statistic).is_some_and(|value| value >= least)
+    }
+
+    /// The first that is known: what the sender saw, else what the receiver did.
+    pub(crate) fn first(&self, statistics: [Statistic; 2]) -> Option<f64> {
+        statistics.into_iter().find_map(|statistic| self.get(statistic))
     }
 }
 

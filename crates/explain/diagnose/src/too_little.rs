@@ -3,15 +3,16 @@
 //! The rate of what is sent before the first acknowledgement is that of a memory copy, and its
 //! growth that of the initial window (RFC 6928).
 
-use crate::{evidence::Evidence, facts};
+use crate::{evidence::Evidence, facts::Facts};
 use record::{Caveat, Limit, Measurement, Stream, Unavailable};
 use units::{ByteCount, significant};
 
 /// The sentence for a test with too little data for a limit; `None` if there is enough, or the
 /// reason is known.
-pub(crate) fn sentence(m: &Measurement, limit: Option<Limit>, e: &Evidence) -> Option<String> {
+pub(crate) fn sentence(facts: &Facts<'_>, limit: Option<Limit>, e: &Evidence) -> Option<String> {
+    let m = facts.m;
     let is_captured = m.streams.iter().any(|stream| stream.captured.is_some());
-    if m.streams.is_empty() || is_captured || facts::is_watched(m) {
+    if m.streams.is_empty() || is_captured || facts.is_watched {
         return None;
     }
     let explains = matches!(limit, Some(Limit::Outage | Limit::PmtuBlackHole));
@@ -23,7 +24,7 @@ pub(crate) fn sentence(m: &Measurement, limit: Option<Limit>, e: &Evidence) -> O
     {
         return Some(
             "Nothing arrived, so there is no rate and no limit: look for a firewall, or a path that \
-             was down (longhaul doctor --to HOST)."
+             was down (`longhaul doctor` tests it)."
                 .to_owned(),
         );
     }

@@ -4,7 +4,7 @@
 //! losses of a full queue differ in the RTT: a queue delays before it overflows.
 
 use crate::evidence::Evidence;
-use crate::facts::{self, CPU_FULL, HELD};
+use crate::facts::{CPU_FULL, Facts, HELD};
 use crate::shares;
 use record::{Limit, Measurement, Sample, Shares};
 use std::time::Duration;
@@ -71,26 +71,28 @@ struct Figures {
     window: Option<ByteCount>,
 }
 
-pub(crate) fn explain(m: &Measurement, e: &Evidence) -> Explanation {
+pub(crate) fn explain(facts: &Facts<'_>, e: &Evidence) -> Explanation {
+    let m = facts.m;
     let shares = shares::over(m, e.steady.from_s, e.steady.to_s);
     let Some(figures) = Figures::of(m, e) else {
         let sentence = format!("{} arrived; the sender's samples are unavailable.", e.average);
         return Explanation { limit: None, sentence, prediction: None, shares };
     };
-    let limit = limit(m, e, shares.as_ref(), &figures);
-    let prediction = prediction(limit, m, e, &figures);
-    let sentence = sentence(limit, m, e, &figures);
+    let limit = limit(facts, e, shares.as_ref(), &figures);
+    let prediction = prediction(limit, facts, e, &figures);
+    let sentence = sentence(limit, facts, e, &figures);
     Explanation { limit: Some(limit), sentence, prediction, shares }
 }
 
-fn limit(m: &Measurement, e: &Evidence, shares: Option<&Shares>, figures: &Figures) -> Limit {
+fn limit(facts: &Facts<'_>, e: &Evidence, shares: Option<&Shares>, figures: &Figures) -> Limit {
+    let m = facts.m;
     let share = |of: fn(&Shares) -> f64| shares.map_or(0.0, of);
     let is_full = |core: Option<f64>| core.is_some_and(|used| used >= CPU_FULL);
     let rises =
         e.ends.is_some_and(|[first, last]| last.goodput.as_f64() > RISING * first.goodput.as_f64());
     if is_full(m.sender_core()) || is_full(m.receiver_core()) {
         Limit::Cpu
-    } else if facts::reached_requested_rate(m, e) || share(|shares| shares.application) >= HELD {
+    } else if facts.reached_requested_rate(e) || share(|shares| shares.application) >= HELD {
         Limit::Application
     } else if share(|shares| shares.receive_window) >= HELD {
         Limit::ReceiveWindow
@@ -99,12 +101,12 @@ fn limit(m: &Measurement, e: &Evidence, shares: Option<&Shares>, figures: &Figur
     } else if figures.has_queue(e) {
         Limit::PathRate
     } else if figures.losses.count() > 0
-        && (!is_bbr(m) || e.loss.is_some_and(|loss| loss > BBR_LOSS))
+        && (!is_bbr(facts) || e.loss.is_some_and(|loss| loss > BBR_LOSS))
     {
         Limit::Loss
     } else if rises {
         Limit::CongestionAvoidance
-    } else if is_bbr(m) {
+    } else if is_bbr(facts) {
         Limit::PathRate
     } else {
         Limit::Unknown
@@ -112,8 +114,8 @@ fn limit(m: &Measurement, e: &Evidence, shares: Option<&Shares>, figures: &Figur
 }
 
 /// Whether the rate is the bandwidth that the sender measures, whatever is lost up to 2 %.
-fn is_bbr(m: &Measurement) -> bool {
-    facts::congestion_control(m) == Some("bbr3")
+fn is_bbr(facts: &Facts<'_>) -> bool {
+    facts.congestion_control == Some("bbr3")
 }
 
 impl Figures {
@@ -161,7 +163,7 @@ impl Figures {
 /// The equation of the limit with its numbers.
 fn prediction(
     limit: Limit,
-    m: &Measurement,
+    facts: &Facts<'_>,
     e: &Evidence,
     figures: &Figures,
 ) -> Option<(BitRate, String)> {
@@ -174,14 +176,14 @@ fn prediction(
         // An acknowledgement comes up to a SYN late.
         Limit::SendBuffer => {
             // What is held is sampled while it changes; it is no more than was requested.
-            let requested = m.spec.window_bytes.unwrap_or(ByteCount::from_bytes(u64::MAX));
+            let requested = facts.m.spec.window_bytes.unwrap_or(ByteCount::from_bytes(u64::MAX));
             let (buffer, rtt) = (e.held?.min(requested), e.min_rtt?);
             let time = rtt.duration() + Duration::from_secs_f64(model::UDT_SYN_S);
             let rate = BitRate::of(buffer, time);
             Some((rate, format!("buffer / (RTT + SYN) = {buffer} / ({rtt} + 10 ms) = {rate}")))
         }
         // Only UDT's own control has this equation.
-        Limit::Loss if facts::congestion_control(m) == Some("udt") => {
+        Limit::Loss if facts.congestion_control == Some("udt") => {
             let loss = e.loss.filter(|loss| *loss > 0.0 && *loss < 1.0)?;
             let size = figures.payload_bytes + HEADER_BYTES;
             let wire = size / figures.payload_bytes;
@@ -199,7 +201,8 @@ fn prediction(
     }
 }
 
-fn sentence(limit: Limit, m: &Measurement, e: &Evidence, figures: &Figures) -> String {
+fn sentence(limit: Limit, facts: &Facts<'_>, e: &Evidence, figures: &Figures) -> String {
+    let m = facts.m;
     let rate = e.goodput;
     let losses = figures.losses;
     match limit {
@@ -208,10 +211,10 @@ fn sentence(limit: Limit, m: &Measurement, e: &Evidence, figures: &Figures) -> S
              larger packets.",
             if m.sender_core() >= m.receiver_core() { "sender" } else { "receiver" }
         ),
-        Limit::Application if facts::reached_requested_rate(m, e) => {
+        Limit::Application if facts.reached_requested_rate(e) => {
             format!("The requested rate was reached: {rate}.")
         }
-        Limit::Application => facts::disk_limited(m, e).unwrap_or_else(|| {
+        Limit::Application => facts.disk_limited(e).unwrap_or_else(|| {
             format!(
                 "The application wrote less than the network could send: {rate} arrived; use a \
                  faster source."
@@ -224,7 +227,7 @@ fn sentence(limit: Limit, m: &Measurement, e: &Evidence, figures: &Figures) -> S
         Limit::SendBuffer => {
             format!("The sender's UDT buffer limits the transfer to {rate}: raise it with -w.")
         }
-        Limit::PathRate if is_bbr(m) => format!(
+        Limit::PathRate if is_bbr(facts) => format!(
             "Bottleneck saturated: {rate} on average, the bandwidth that BBR measures. Its queue \
              added up to {:.1} ms of delay ({losses}).",
             figures.queueing_ms
@@ -238,10 +241,10 @@ fn sentence(limit: Limit, m: &Measurement, e: &Evidence, figures: &Figures) -> S
             "Random loss reduces the rate: {losses} and {} of packets retransmitted without a \
              queue, {rate} arrived; repair the path{}.",
             percent(e.loss.unwrap_or(0.0)),
-            if is_bbr(m) {
+            if is_bbr(facts) {
                 ""
             } else {
-                ", or use a congestion control that tolerates loss (--cc bbr)"
+                ", or use a congestion control that tolerates loss (bbr)"
             }
         ),
         Limit::CongestionAvoidance => format!(
@@ -291,7 +294,7 @@ mod tests {
             .collect();
         example.e.loss = Some(loss);
         example.e.min_rtt = Some(Rtt::from_micros(50_000));
-        explain(&example.m, &example.e)
+        explain(&Facts::of(&example.m), &example.e)
     }
 
     #[test]
@@ -352,6 +355,6 @@ mod tests {
     fn without_samples_no_limit_is_named() {
         let mut example = Example::new(20.0, 50.0);
         example.m.spec.protocol = Protocol::Udt;
-        assert_eq!(explain(&example.m, &example.e).limit, None);
+        assert_eq!(explain(&Facts::of(&example.m), &example.e).limit, None);
     }
 }

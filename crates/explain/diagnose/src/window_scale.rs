@@ -1,7 +1,7 @@
 //! Whether the receive window is scaled (RFC 7323), as far as that is known.
 
 use crate::posterior::Posterior;
-use crate::statistics::Statistics;
+use crate::statistics::{Statistic, Statistics};
 use record::Limit;
 
 /// The probability that a window of at most 65,535 bytes is scaled, where that is not known: hosts
@@ -25,13 +25,14 @@ pub(crate) fn window_scale(posterior: Posterior, s: &Statistics) -> Posterior {
 /// Whether the window is scaled, if that is known: a larger one than 65,535 bytes is, whatever scale
 /// is reported, and one that was requested smaller is not for want of a scale.
 pub(crate) fn is_scaled(s: &Statistics) -> Option<bool> {
-    if s.get("small_requested").is_some_and(|small| small > 0.5) {
+    if s.get(Statistic::SmallRequested).is_some_and(|small| small > 0.5) {
         return Some(true);
     }
-    let first = |names: [&str; 2]| names.iter().find_map(|name| s.get(name));
     // The statistic is ln(window / 65,535 + 0.001). A receiver alone knows its own windows.
-    let is_small =
-        first(["ln_window_64k", "rx_ln_window_64k"]).is_some_and(|ln| ln <= 1.001f64.ln() + 1e-6);
-    let scaled = first(["unscaled", "rx_unscaled"]).map(|unscaled| unscaled <= 0.5);
+    let is_small = s
+        .first([Statistic::LnWindow64k, Statistic::RxLnWindow64k])
+        .is_some_and(|ln| ln <= 1.001f64.ln() + 1e-6);
+    let scaled =
+        s.first([Statistic::Unscaled, Statistic::RxUnscaled]).map(|unscaled| unscaled <= 0.5);
     if is_small { scaled } else { Some(true) }
 }

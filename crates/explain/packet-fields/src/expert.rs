@@ -6,11 +6,13 @@ use crate::value::Value;
 use crate::values::http;
 use crate::view::PacketView;
 use capture::dissect::{Protocol, TcpFlags};
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use tcp_analysis::Flags;
 
 /// How much an item matters, with Wireshark's numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 #[repr(u32)]
 #[expect(missing_docs, reason = "the names are Wireshark's")]
 pub enum Severity {

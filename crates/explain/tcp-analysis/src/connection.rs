@@ -11,6 +11,7 @@ use crate::sequence::{after, before};
 use crate::side::{Side, WindowScale};
 use crate::wireshark::{self, CapturedSegment, PacketAnalysis};
 use capture::dissect::{Direction, TcpFlags, TcpOptions, TcpSegment};
+use std::num::{NonZeroU32, NonZeroU64};
 
 /// Which parts of a connection were captured: the bits of Wireshark's `tcp.completeness`.
 pub mod completeness {
@@ -46,10 +47,10 @@ pub struct Connection {
     pub(crate) sides: [Side; 2],
     pub(crate) first_ns: u64,
     pub(crate) last_ns: u64,
-    /// Time of the last SYN without ACK, and of the SYN-ACK; 0: none.
-    syn_ns: u64,
-    syn_ack_ns: u64,
-    initial_rtt_ns: u64,
+    /// Time of the last SYN without ACK, and of the SYN-ACK.
+    syn_ns: Option<NonZeroU64>,
+    syn_ack_ns: Option<NonZeroU64>,
+    initial_rtt_ns: Option<NonZeroU64>,
     completeness: u8,
     /// Whether anything was acknowledged.
     has_acked: bool,
@@ -95,8 +96,8 @@ impl Connection {
             own.next_seq = own.contiguous;
         }
         let signals_mptcp = options.mptcp.is_some() && {
-            let acks = options.mptcp_data_ack.is_some_and(|ack| ack != own.data_ack);
-            own.data_ack = options.mptcp_data_ack.unwrap_or(own.data_ack);
+            let acked = options.mptcp_data_ack.map_or(own.data_ack, NonZeroU32::new);
+            let acks = std::mem::replace(&mut own.data_ack, acked) != acked;
             // A hole in a subflow repeats its ACK while data of others arrives.
             options.mptcp_signals || (acks && !has_sack)
         };
@@ -104,11 +105,11 @@ impl Connection {
             segment,
             packet: u32::try_from(position.packet).unwrap_or(u32::MAX),
             time_ns: now,
-            ts_value: value,
+            ts_value: NonZeroU32::new(value),
             has_sack,
             signals_mptcp,
             initial_rtt_ns: self.initial_rtt_ns,
-            mss: u32::from(peer.mss),
+            mss: NonZeroU32::new(u32::from(peer.mss)),
         };
         follow_windows(segment, (value, echo), now, own, peer);
         let marks = count_marks(&mut self.ecn_mode, self.client, segment, own, peer);
@@ -136,9 +137,9 @@ impl Connection {
             peer.sample_rtt(rtt);
             own.responses.add(rtt);
         }
-        if value != 0 {
-            if own.latest_ts == 0 || (value.wrapping_sub(own.latest_ts) as i32) > 0 {
-                own.latest_ts = value;
+        if seen.ts_value.is_some() {
+            if own.latest_ts.is_none_or(|latest| value.wrapping_sub(latest.get()) as i32 > 0) {
+                own.latest_ts = seen.ts_value;
             }
             own.responses.sent(value, now);
             if segment.flags.has(TcpFlags::ACK) {
@@ -193,13 +194,19 @@ impl Connection {
     #[inline]
     fn handshake(&mut self, segment: &TcpSegment<'_>, options: &TcpOptions, now: u64) {
         let flags = segment.flags;
+        let since = |start: NonZeroU64| NonZeroU64::new(now.saturating_sub(start.get()));
         self.complete(segment);
         if !flags.has(CONTROL.with(TcpFlags::RST)) {
             self.sides[segment.direction.index()].window_of_syn = false;
-            if self.initial_rtt_ns == 0 && self.syn_ns != 0 && flags.has(TcpFlags::ACK) {
-                self.initial_rtt_ns = now.saturating_sub(self.syn_ns);
-                if self.syn_ack_ns != 0 && self.client == Some(segment.direction) {
-                    let delay = now.saturating_sub(self.syn_ack_ns);
+            if self.initial_rtt_ns.is_none()
+                && let Some(syn_ns) = self.syn_ns
+                && flags.has(TcpFlags::ACK)
+            {
+                self.initial_rtt_ns = since(syn_ns);
+                if let Some(syn_ack_ns) = self.syn_ack_ns
+                    && self.client == Some(segment.direction)
+                {
+                    let delay = now.saturating_sub(syn_ack_ns.get());
                     self.sides[segment.direction.index()].responses.add(delay);
                 }
             }
@@ -207,8 +214,8 @@ impl Connection {
         }
         // A refused connection has an initial RTT, too.
         let answers = flags.has(TcpFlags::ACK) && !flags.has(TcpFlags::SYN);
-        if answers && self.initial_rtt_ns == 0 && self.syn_ns != 0 {
-            self.initial_rtt_ns = now.saturating_sub(self.syn_ns);
+        if answers && self.initial_rtt_ns.is_none() {
+            self.initial_rtt_ns = self.syn_ns.and_then(since);
         }
         if !flags.has(TcpFlags::SYN) {
             return;
@@ -228,17 +235,17 @@ impl Connection {
         };
         side.scale = offered;
         if flags.is_first_syn() {
-            self.syn_ns = now;
+            self.syn_ns = NonZeroU64::new(now);
             self.client = Some(segment.direction);
             if offered == WindowScale::Off {
                 self.sides[1 - own].scale = WindowScale::Off;
             }
             return;
         }
-        if self.syn_ns != 0 && self.syn_ack_ns == 0 {
-            self.sides[own].responses.add(now.saturating_sub(self.syn_ns));
+        if let (Some(syn_ns), None) = (self.syn_ns, self.syn_ack_ns) {
+            self.sides[own].responses.add(now.saturating_sub(syn_ns.get()));
         }
-        self.syn_ack_ns = now;
+        self.syn_ack_ns = NonZeroU64::new(now);
         self.client = Some(segment.direction.reverse());
         let client = &mut self.sides[1 - own];
         // Scaling takes both.

@@ -11,7 +11,7 @@
 //! | `rules` | what differs between its versions |
 //! | `outstanding` | segments that were not yet acknowledged |
 //! | `connection` | the order of the steps, handshake, completeness |
-//! | `recovery` | kinds of retransmission; losses before and behind the capture point |
+//! | `recovery`, `retransmissions` | kinds of retransmission; losses before and behind the capture point |
 //! | `handshake` | SYN, SYN-ACK and ACK as sent; window scaling that was stripped |
 //! | `window_edges` | the least window scale where no SYN was captured |
 //! | `ecn` | ECN and AccECN: what was negotiated, marks and their reports |
@@ -40,6 +40,7 @@ mod mptcp;
 mod one_way;
 mod outstanding;
 mod recovery;
+mod retransmissions;
 mod rounds;
 mod rules;
 mod sampler;
@@ -63,7 +64,7 @@ pub use handshake::{Handshake, HandshakePacket, Handshakes, MAX_HANDSHAKES};
 pub use measurement::{Requested, Sampled, caveats, measurement};
 pub use mptcp::{MptcpConnections, Subflow};
 pub use record::CapturePoint;
-pub use recovery::{KIND_COUNT, Kind, Retransmissions};
+pub use retransmissions::{KIND_COUNT, Kind, Retransmissions};
 pub use rules::Rules;
 pub use sampler::Sampler;
 pub use side::WindowScale;

@@ -8,6 +8,7 @@
 
 use crate::sequence::{after, before, up_to};
 use std::collections::VecDeque;
+use std::num::NonZeroU32;
 
 /// Entries that Wireshark keeps for a direction (`TCP_MAX_UNACKED_SEGMENTS`).
 pub(crate) const MAX: usize = 10_000;
@@ -19,8 +20,8 @@ pub(crate) struct Segment {
     pub(crate) seq: u32,
     pub(crate) next: u32,
     pub(crate) packet: u32,
-    /// Its timestamp value; 0 without.
-    pub(crate) ts_value: u32,
+    /// Its timestamp value.
+    pub(crate) ts_value: Option<NonZeroU32>,
 }
 
 /// What an ACK acknowledged exactly: the end of a segment.
@@ -115,9 +116,9 @@ impl Outstanding {
         let runs = self.disordered.iter().flat_map(|list| &list.runs);
         let values = std::iter::once(&self.in_order).chain(runs).filter_map(|run| {
             let place = run.partition_point(|segment| up_to(segment.next, seq));
-            run.get(place).filter(|segment| up_to(segment.seq, seq)).map(|segment| segment.ts_value)
+            run.get(place).filter(|segment| up_to(segment.seq, seq))?.ts_value
         });
-        values.filter(|value| *value != 0).reduce(|a, b| if after(a, b) { a } else { b })
+        values.map(NonZeroU32::get).reduce(|a, b| if after(a, b) { a } else { b })
     }
 
     /// When the oldest of them was sent.
@@ -273,7 +274,7 @@ mod tests {
     use super::*;
 
     fn segment(packet: u32, seq: u32, next: u32) -> Segment {
-        Segment { time_ns: u64::from(packet) * 10, seq, next, packet, ts_value: 0 }
+        Segment { time_ns: u64::from(packet) * 10, seq, next, packet, ts_value: None }
     }
 
     #[test]
@@ -300,6 +301,7 @@ mod tests {
     fn the_latest_copy_of_a_segment_has_the_timestamp() {
         let mut list = Outstanding::default();
         for (packet, seq, ts_value) in [(1, 100, 7), (2, 200, 8), (3, 400, 9), (4, 100, 12)] {
+            let ts_value = NonZeroU32::new(ts_value);
             list.push(Segment { ts_value, ..segment(packet, seq, seq + 100) });
         }
         let values = [50, 100, 199, 200, 300, 400, 500].map(|seq| list.ts_value_at(seq));

@@ -14,81 +14,12 @@
 //! acknowledged belong to that recovery.
 
 use crate::outstanding::ALLOCATION;
+use crate::retransmissions::{Kind, Retransmissions};
 use crate::sequence::{after, before, up_to};
 use crate::side::Side;
 use crate::wireshark::CapturedSegment;
 use capture::dissect::{TcpFlags, TcpOptions};
-
-/// How the sender came to retransmit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// The retransmission timer expired.
-    Timeout,
-    /// Later segments of a window, after the timer expired.
-    AfterTimeout,
-    /// Duplicate ACKs or SACK blocks: the first one of a recovery.
-    Fast,
-    /// The others of a recovery.
-    Recovery,
-    /// A tail loss probe.
-    TailLossProbe,
-}
-
-/// How many kinds there are.
-pub const KIND_COUNT: usize = 5;
-
-impl Kind {
-    /// Every kind, in the order in which counts are stored.
-    pub const ALL: [Kind; KIND_COUNT] =
-        [Kind::Timeout, Kind::AfterTimeout, Kind::Fast, Kind::Recovery, Kind::TailLossProbe];
-
-    /// Its name in tables and JSON.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Kind::Timeout => "timeout",
-            Kind::AfterTimeout => "after_timeout",
-            Kind::Fast => "fast",
-            Kind::Recovery => "recovery",
-            Kind::TailLossProbe => "tail_loss_probe",
-        }
-    }
-}
-
-/// Retransmissions of a direction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Retransmissions {
-    /// By kind, in the order of [`Kind::ALL`].
-    pub kinds: [u32; KIND_COUNT],
-    /// The first packet of each kind; 0: none.
-    pub first_packet: [u32; KIND_COUNT],
-    /// Of segments that had passed this point: lost behind it, or not at all.
-    pub seen_before: u32,
-    /// Of segments that had not: lost before it.
-    pub not_seen_before: u32,
-    /// Spurious by Eifel (RFC 3522): the ACK echoes a time before the retransmission.
-    pub spurious_eifel: u32,
-    /// Spurious by DSACK (RFC 2883): the receiver had it twice.
-    pub spurious_dsack: u32,
-    /// Segments that came late without being retransmitted: overtaken on the path.
-    pub reordered: u32,
-    /// DSACKs of segments that were not retransmitted: duplicated on the path.
-    pub duplicated: u32,
-}
-
-impl Retransmissions {
-    /// Retransmissions of all kinds.
-    #[must_use]
-    pub fn total(&self) -> u32 {
-        self.kinds.iter().fold(0, |sum, count| sum.saturating_add(*count))
-    }
-
-    /// How many of one kind.
-    #[must_use]
-    pub fn of(&self, kind: Kind) -> u32 {
-        self.kinds[kind as usize]
-    }
-}
+use std::num::{NonZeroU32, NonZeroU64};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum State {
@@ -106,7 +37,7 @@ struct Hole {
     end: u32,
     opened_ns: u64,
     /// Timestamp value of the segment that came in its place.
-    ts_value: u32,
+    ts_value: Option<NonZeroU32>,
 }
 
 /// Gaps that are remembered for a direction; the oldest ones are forgotten.
@@ -115,12 +46,22 @@ const MAX_HOLES: usize = 1024;
 /// Retransmissions that a DSACK is compared with.
 const RECENT: usize = 32;
 
-/// A retransmission that no DSACK has reported yet; packet 0: none.
-#[derive(Debug, Clone, Copy, Default)]
+/// A retransmission that no DSACK has reported yet.
+#[derive(Debug, Clone, Copy)]
 struct Retransmitted {
     seq: u32,
     end: u32,
-    packet: u32,
+    packet: NonZeroU32,
+}
+
+/// The end of a recovery.
+#[derive(Debug, Clone, Copy)]
+struct Ended {
+    /// Until which number, and when that was acknowledged.
+    until: u32,
+    at_ns: NonZeroU64,
+    /// Whether it was one after a timeout.
+    was_loss: bool,
 }
 
 /// State of a direction that loses segments.
@@ -130,15 +71,12 @@ pub(crate) struct Recovery {
     /// End of a tail loss probe that is not acknowledged.
     probe: Option<u32>,
     holes: Vec<Hole>,
-    recent: [Retransmitted; RECENT],
+    recent: [Option<Retransmitted>; RECENT],
     recent_at: usize,
-    /// When an ACK last reported a gap; 0: never.
-    evidence_ns: u64,
-    /// The last recovery: until which number, when that was acknowledged (0: none), and
-    /// whether it was one after a timeout.
-    ended: u32,
-    ended_ns: u64,
-    ended_loss: bool,
+    /// When an ACK last reported a gap.
+    evidence_ns: Option<NonZeroU64>,
+    /// The last recovery that ended.
+    ended: Option<Ended>,
     pub(crate) counts: Retransmissions,
 }
 
@@ -148,6 +86,67 @@ const MIN_TIMEOUT_NS: u64 = 180_000_000;
 
 /// What an ACK makes a sender send follows it sooner than this.
 const MIN_PAUSE_NS: u64 = 20_000_000;
+
+/// The least RTT within twice which an ACK's evidence of a loss reaches the sender.
+const MIN_EVIDENCE_RTT_NS: u64 = 1_000_000;
+
+/// A tick of timestamp values, as in Linux, and the least RTT that they tell from none.
+const TICK_NS: i64 = 1_000_000;
+const MIN_TICKED_RTT_NS: u64 = 8_000_000;
+
+/// An RTT less the eighth by which answers may come early.
+const fn nearly(rtt_ns: u64) -> u64 {
+    rtt_ns - rtt_ns / 8
+}
+
+/// What the pauses before a retransmission say of its sender.
+#[derive(Debug, Clone, Copy)]
+struct Pause {
+    rtt_ns: u64,
+    /// Whether the receiver of the data is nearer.
+    far_from_sender: bool,
+    /// Whether the sender was silent for as long as its timer takes.
+    is_timer: bool,
+    /// Whether the oldest outstanding segment was sent sooner before than any timer takes.
+    is_soon: bool,
+    /// Whether no silence precedes it, and no other direction was captured.
+    is_unseen: bool,
+}
+
+impl Pause {
+    fn before(seen: &CapturedSegment<'_, '_>, own: &Side, peer: &Side, sack: bool) -> Self {
+        let now = seen.time_ns;
+        let initial_ns = seen.initial_rtt_ns.map_or(0, NonZeroU64::get);
+        let rtt_ns = own.smoothed_rtt_ns().max(initial_ns);
+        let far_from_sender = far_from_sender(own, peer);
+        // Each packet of either side ends a silence of the sender's, where it is near.
+        let last_ns =
+            if far_from_sender { own.last_ack_ns } else { own.last_ack_ns.max(peer.last_ack_ns) };
+        let silence = now.saturating_sub(last_ns);
+        // Without SACK a recovery does not begin twice in one window (RFC 6582), whatever duplicate
+        // ACKs come, and these do not restart the timer. What they do release follows one of them,
+        // and arrives within an RTT.
+        let pause = if far_from_sender {
+            (MIN_TIMEOUT_NS / 2).max(2 * initial_ns)
+        } else {
+            MIN_PAUSE_NS.max(initial_ns / 2)
+        };
+        let oldest_ns = own.outstanding.oldest_ns();
+        let since_sent = now.saturating_sub(oldest_ns.unwrap_or(now));
+        let between_acks = !sack
+            && peer.packets > 0
+            && silence >= pause
+            && (far_from_sender || since_sent >= MIN_TIMEOUT_NS);
+        let is_silent = silence >= MIN_TIMEOUT_NS.max(rtt_ns);
+        Pause {
+            rtt_ns,
+            far_from_sender,
+            is_timer: is_silent || between_acks,
+            is_soon: oldest_ns.is_some() && since_sent < MIN_TIMEOUT_NS,
+            is_unseen: peer.packets == 0 && !is_silent,
+        }
+    }
+}
 
 /// A retransmission as classified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -173,8 +172,8 @@ pub(crate) fn observe_data(
             open_hole(seen, own, peer);
         }
         let since = seen.time_ns.saturating_sub(own.last_ack_ns);
-        let silent = since >= MIN_TIMEOUT_NS && since >= own.smoothed_rtt_ns;
-        own.after_silence = if silent && seq == own.next_seq { end } else { 0 };
+        let silent = since >= MIN_TIMEOUT_NS && since >= own.smoothed_rtt_ns();
+        own.after_silence = NonZeroU32::new(end).filter(|_| silent && seq == own.next_seq);
         return None;
     }
     // Keep-alives repeat one byte, and probes of a closed window are no repair.
@@ -191,13 +190,12 @@ pub(crate) fn observe_data(
 #[inline(never)]
 fn open_hole(seen: &CapturedSegment<'_, '_>, own: &mut Side, peer: &Side) {
     let (start, end) = (own.next_seq, seen.segment.seq);
-    let rtt = own.smoothed_rtt_ns.max(seen.initial_rtt_ns);
+    let rtt = own.smoothed_rtt_ns().max(seen.initial_rtt_ns.map_or(0, NonZeroU64::get));
     let waited = seen.time_ns.saturating_sub(own.next_seq_ns);
     // Where a whole flight is lost, the retransmission upon the timer looks like new data. F-RTO
     // (RFC 5682) sends what is new indeed when that is acknowledged.
     let forward = far_from_sender(own, peer)
-        && own.after_silence == start
-        && start != 0
+        && own.after_silence.is_some_and(|end| end.get() == start)
         && waited >= rtt / 2
         && waited < 2 * rtt;
     let recovery = own.recovery.get_or_insert_default();
@@ -220,62 +218,30 @@ fn late(
     seq: u32,
     end: u32,
 ) -> Option<Classified> {
-    let now = seen.time_ns;
-    let next_seq = own.next_seq;
-    let rtt = own.smoothed_rtt_ns.max(seen.initial_rtt_ns);
-    // Each packet of either side ends a silence.
-    let quiet = now.saturating_sub(own.last_ack_ns.max(peer.last_ack_ns));
-    let gap = now.saturating_sub(own.last_ack_ns);
-    let far_from_sender = far_from_sender(own, peer);
-    let silence = if far_from_sender { gap } else { quiet };
+    let (now, next_seq) = (seen.time_ns, own.next_seq);
+    let sack = own.sack_permitted && peer.sack_permitted;
+    let pause = Pause::before(seen, own, peer, sack);
+    let Pause { rtt_ns, far_from_sender, is_timer, .. } = pause;
     let reported =
         peer.duplicate_acks > 0 || (peer.has_sack && after(peer.sacked_to, peer.last_ack));
     let acked = if peer.packets > 0 { peer.last_ack } else { seq };
-    let sack = own.sack_permitted && peer.sack_permitted;
-    // Without SACK a recovery does not begin twice in one window (RFC 6582), whatever duplicate
-    // ACKs come, and these do not restart the timer. What they do release follows one of them, and
-    // arrives within an RTT.
-    let pause = if far_from_sender {
-        (MIN_TIMEOUT_NS / 2).max(2 * seen.initial_rtt_ns)
-    } else {
-        MIN_PAUSE_NS.max(seen.initial_rtt_ns / 2)
-    };
-    let oldest_ns = own.outstanding.oldest_ns();
-    let since_sent = now.saturating_sub(oldest_ns.unwrap_or(now));
-    let is_soon = oldest_ns.is_some() && since_sent < MIN_TIMEOUT_NS;
-    let between_acks = !sack
-        && peer.packets > 0
-        && silence >= pause
-        && (far_from_sender || since_sent >= MIN_TIMEOUT_NS);
-    let timer = silence >= MIN_TIMEOUT_NS.max(rtt) || between_acks;
     let tail = end == next_seq;
     let syn = seen.segment.flags.has(TcpFlags::SYN);
-    let passed = own.outstanding.ts_value_at(seq);
+    let is_original = is_original(seen, own, rtt_ns);
 
     let recovery = own.recovery.get_or_insert_default();
     // At the receiver, what made the sender retransmit passed an RTT ago.
-    let recent = recovery.evidence_ns != 0
-        && now.saturating_sub(recovery.evidence_ns) < 2 * rtt.max(1_000_000);
+    let recent = recovery
+        .evidence_ns
+        .is_some_and(|at_ns| now.saturating_sub(at_ns.get()) < 2 * rtt_ns.max(MIN_EVIDENCE_RTT_NS));
     // Without the other direction, what a sender repeats without a silence before was reported.
-    let unseen = peer.packets == 0 && silence < MIN_TIMEOUT_NS.max(rtt);
-    let evidence = reported || (far_from_sender && recent) || unseen;
+    let evidence = reported || (far_from_sender && recent) || pause.is_unseen;
     let filled = recovery.fill(seq, end);
-    // The original, which arrives after its retransmission: that has a later timestamp, by an
-    // RTT.
-    let is_original = match passed {
-        Some(value) => after(value, seen.ts_value),
-        None => {
-            let behind_ms = own.latest_ts.wrapping_sub(seen.ts_value) as i32;
-            i64::from(behind_ms) * 4_000_000 > rtt as i64 * 3
-        }
+    let is_late = match filled {
+        None => is_original,
+        Some(hole) => overtaken(seen, &hole, rtt_ns),
     };
-    if filled.is_none() && seen.ts_value != 0 && is_original {
-        recovery.counts.reordered = recovery.counts.reordered.saturating_add(1);
-        return None;
-    }
-    if let Some(hole) = filled
-        && overtaken(seen, &hole, rtt)
-    {
+    if is_late {
         recovery.counts.reordered = recovery.counts.reordered.saturating_add(1);
         return None;
     }
@@ -283,19 +249,20 @@ fn late(
     let at_head = up_to(seq, acked) || !before(acked, next_seq);
     let kind = match recovery.state {
         _ if syn => Kind::Timeout,
-        State::Loss(_) if timer && at_head => Kind::Timeout,
+        State::Loss(_) if is_timer && at_head => Kind::Timeout,
         State::Loss(_) => Kind::AfterTimeout,
-        State::Recovery(_) if timer && at_head => Kind::Timeout,
+        State::Recovery(_) if is_timer && at_head => Kind::Timeout,
         State::Recovery(_) => Kind::Recovery,
         // The ACK that ends the recovery has yet to reach the sender.
-        State::Open if far_from_sender && !timer && recovery.lasts(seq, now, rtt) => {
-            if recovery.ended_loss { Kind::AfterTimeout } else { Kind::Recovery }
+        State::Open if far_from_sender && !is_timer && recovery.lasts(seq, now, rtt_ns) => {
+            let was_loss = recovery.ended.is_some_and(|ended| ended.was_loss);
+            if was_loss { Kind::AfterTimeout } else { Kind::Recovery }
         }
-        State::Open if evidence && !timer => Kind::Fast,
+        State::Open if evidence && !is_timer => Kind::Fast,
         State::Open if tail && sack && recovery.probe.is_none() && !evidence => Kind::TailLossProbe,
         // Duplicate ACKs that were not captured: no timer expires so soon.
-        State::Open if !timer && !far_from_sender && is_soon => Kind::Fast,
-        State::Open if timer || !evidence => Kind::Timeout,
+        State::Open if !is_timer && !far_from_sender && pause.is_soon => Kind::Fast,
+        State::Open if is_timer || !evidence => Kind::Timeout,
         State::Open => Kind::Fast,
     };
     match kind {
@@ -306,9 +273,24 @@ fn late(
     }
     let seen_before = filled.is_none();
     recovery.count(kind, seen.packet, seen_before);
-    recovery.recent[recovery.recent_at % RECENT] = Retransmitted { seq, end, packet: seen.packet };
+    recovery.recent[recovery.recent_at % RECENT] =
+        NonZeroU32::new(seen.packet).map(|packet| Retransmitted { seq, end, packet });
     recovery.recent_at = (recovery.recent_at + 1) % RECENT;
     Some(Classified { kind, seen_before })
+}
+
+/// Whether it is the original, which arrives after its retransmission: that has a later timestamp,
+/// by an RTT.
+fn is_original(seen: &CapturedSegment<'_, '_>, own: &Side, rtt_ns: u64) -> bool {
+    let Some(sent) = seen.ts_value else { return false };
+    match own.outstanding.ts_value_at(seen.segment.seq) {
+        Some(passed) => after(passed, sent.get()),
+        None => {
+            let latest = own.latest_ts.map_or(0, NonZeroU32::get);
+            let behind_ns = i64::from(latest.wrapping_sub(sent.get()) as i32) * TICK_NS;
+            4 * behind_ns > rtt_ns as i64 * 3
+        }
+    }
 }
 
 /// Whether a segment that fills a hole was overtaken on the path, and not retransmitted: by
@@ -316,15 +298,15 @@ fn late(
 /// Values count milliseconds, as in Linux; for a short RTT, or without them, the time of
 /// arrival decides.
 fn overtaken(seen: &CapturedSegment<'_, '_>, hole: &Hole, rtt_ns: u64) -> bool {
-    if seen.ts_value != 0 && hole.ts_value != 0 {
-        let later_ns = i64::from(seen.ts_value.wrapping_sub(hole.ts_value) as i32) * 1_000_000;
-        let rtt_ns = rtt_ns.max(8_000_000) as i64;
+    if let (Some(own), Some(before)) = (seen.ts_value, hole.ts_value) {
+        let later_ns = i64::from(own.get().wrapping_sub(before.get()) as i32) * TICK_NS;
+        let rtt_ns = rtt_ns.max(MIN_TICKED_RTT_NS) as i64;
         if later_ns < rtt_ns / 4 || later_ns >= rtt_ns * 3 / 4 {
             return later_ns < rtt_ns / 4;
         }
     }
     let waited = seen.time_ns.saturating_sub(hole.opened_ns);
-    rtt_ns > 0 && waited < rtt_ns - rtt_ns / 8
+    waited < nearly(rtt_ns)
 }
 
 /// What an ACK says of earlier transmissions.
@@ -347,7 +329,7 @@ pub(crate) fn observe_ack(
     let duplicate = duplicate_block(options, seen.segment.ack);
     let repeats = acks.duplicate_acks > 0 && acks.last_ack == seen.segment.ack;
     if repeats || (options.sack_count > 0 && duplicate.is_none()) {
-        data.recovery.get_or_insert_default().evidence_ns = seen.time_ns;
+        data.recovery.get_or_insert_default().evidence_ns = NonZeroU64::new(seen.time_ns);
     }
     let mut evidence = Evidence { duplicate_sack: duplicate.is_some(), spurious: None };
     let Some(recovery) = &mut data.recovery else { return evidence };
@@ -365,9 +347,8 @@ pub(crate) fn observe_ack(
         // The first ACK of a retransmission that echoes an earlier time is one of the
         // original (RFC 3522, section 3).
         let earlier = data.outstanding.late(ack).find(|segment| {
-            segment.ts_value != 0
-                && after(segment.next, acks.last_ack)
-                && (echo.wrapping_sub(segment.ts_value) as i32) < 0
+            after(segment.next, acks.last_ack)
+                && segment.ts_value.is_some_and(|sent| (echo.wrapping_sub(sent.get()) as i32) < 0)
         });
         let first = !matches!(recovery.state, State::Open) || recovery.probe.is_some();
         if let Some(segment) = earlier
@@ -442,9 +423,10 @@ impl Recovery {
 
     /// Whether the sender had not left its last recovery when it sent what arrives now.
     fn lasts(&self, seq: u32, now_ns: u64, rtt_ns: u64) -> bool {
-        let since = now_ns.saturating_sub(self.ended_ns);
-        let soon = !self.ended_loss && since < rtt_ns - rtt_ns / 8;
-        self.ended_ns != 0 && (soon || (before(seq, self.ended) && since < 2 * rtt_ns))
+        let Some(ended) = self.ended else { return false };
+        let since = now_ns.saturating_sub(ended.at_ns.get());
+        let soon = !ended.was_loss && since < nearly(rtt_ns);
+        soon || (before(seq, ended.until) && since < 2 * rtt_ns)
     }
 
     /// Everything before `ack` is acknowledged.
@@ -452,8 +434,9 @@ impl Recovery {
     fn settle(&mut self, ack: u32, now_ns: u64) {
         match self.state {
             State::Recovery(high) | State::Loss(high) if !before(ack, high) => {
-                (self.ended, self.ended_ns) = (high, now_ns);
-                self.ended_loss = matches!(self.state, State::Loss(_));
+                let was_loss = matches!(self.state, State::Loss(_));
+                let ended = |at_ns| Ended { until: high, at_ns, was_loss };
+                self.ended = NonZeroU64::new(now_ns).map(ended);
                 self.state = State::Open;
             }
             _ => {}
@@ -469,24 +452,22 @@ impl Recovery {
     fn count(&mut self, kind: Kind, packet: u32, seen_before: bool) {
         let counts = &mut self.counts;
         let place = kind as usize;
-        counts.kinds[place] = counts.kinds[place].saturating_add(1);
-        if counts.first_packet[place] == 0 {
+        if counts.kinds[place] == 0 {
             counts.first_packet[place] = packet;
         }
+        counts.kinds[place] = counts.kinds[place].saturating_add(1);
         let side = if seen_before { &mut counts.seen_before } else { &mut counts.not_seen_before };
         *side = side.saturating_add(1);
     }
 
     /// A DSACK; the packet of the retransmission that it reports.
     fn duplicate(&mut self, left: u32, right: u32) -> Option<u32> {
-        let within = |sent: &&mut Retransmitted| {
-            sent.packet != 0 && before(sent.seq, right) && after(sent.end, left)
-        };
-        let Some(sent) = self.recent.iter_mut().find(within) else {
+        let within = |sent: &mut Retransmitted| before(sent.seq, right) && after(sent.end, left);
+        let Some(sent) = self.recent.iter_mut().find_map(|sent| sent.take_if(within)) else {
             self.counts.duplicated = self.counts.duplicated.saturating_add(1);
             return None;
         };
         self.counts.spurious_dsack = self.counts.spurious_dsack.saturating_add(1);
-        Some(std::mem::take(sent).packet)
+        Some(sent.packet.get())
     }
 }

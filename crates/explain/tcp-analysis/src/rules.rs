@@ -1,8 +1,11 @@
 //! Which version of Wireshark the flags follow.
 
+use serde::{Deserialize, Serialize};
+
 /// The version whose rules apply. What differs is decided here, and used at one place
 /// each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Rules {
     /// Wireshark 3.7 to 4.0.
     Wireshark40,

@@ -362,7 +362,7 @@ fn path_rtt(connection: &Connection, direction: Direction) -> Option<u64> {
 /// longest one that was seen, if that is shorter.
 fn mss(connection: &Connection, direction: Direction) -> u32 {
     let (data, acks) = connection.pair(direction);
-    let options = if data.latest_ts == 0 { 0 } else { 12 };
+    let options = if data.latest_ts.is_none() { 0 } else { 12 };
     let most = u32::from(acks.mss).saturating_sub(options);
     match (most, data.longest) {
         (0, 0) => 1,

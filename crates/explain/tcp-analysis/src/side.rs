@@ -6,6 +6,7 @@ use crate::outstanding::{ALLOCATION, Outstanding};
 use crate::recovery::Recovery;
 use crate::vantage::Responses;
 use crate::window_edges::{LeastScale, WindowEdges};
+use std::num::{NonZeroU32, NonZeroU64};
 
 /// Whether and how the windows of a side are scaled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -31,6 +32,14 @@ impl WindowScale {
     }
 }
 
+/// RTTs of the data of a side, in ns.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SideRtt {
+    pub(crate) least_ns: NonZeroU64,
+    /// As in RFC 6298.
+    pub(crate) smoothed_ns: u64,
+}
+
 /// A side's own numbers, and what it last acknowledged. A `seq` or `ack` of 0 counts as
 /// not seen, as in Wireshark.
 #[derive(Debug, Clone)]
@@ -53,8 +62,8 @@ pub(crate) struct Side {
     /// Packet whose ACK the duplicates repeat.
     pub(crate) repeated_ack: u32,
     pub(crate) last_flags: Flags,
-    /// The data-level acknowledgement of its last MPTCP option; 0: none.
-    pub(crate) data_ack: u32,
+    /// The data-level acknowledgement of its last MPTCP option.
+    pub(crate) data_ack: Option<NonZeroU32>,
     pub(crate) scale: WindowScale,
     /// The least scale of its windows where its SYN was not captured: known from an earlier pass
     /// over the capture, or what the peer's data proves so far.
@@ -74,9 +83,8 @@ pub(crate) struct Side {
     pub(crate) sacked_bytes: u32,
     pub(crate) sacked_to: u32,
     pub(crate) outstanding: Outstanding,
-    /// End of a segment that came in order after the least time of a timeout; 0: the last one
-    /// did not.
-    pub(crate) after_silence: u32,
+    /// End of its last segment, if that came in order after the least time of a timeout.
+    pub(crate) after_silence: Option<NonZeroU32>,
     /// From the first evidence of a loss on.
     pub(crate) recovery: Option<Box<Recovery>>,
     /// From its first flag on.
@@ -85,17 +93,15 @@ pub(crate) struct Side {
     pub(crate) data_packets: u32,
     /// Payload of all transmissions.
     pub(crate) payload_bytes: u64,
-    /// Its latest timestamp value; 0: none.
-    pub(crate) latest_ts: u32,
+    /// Its latest timestamp value.
+    pub(crate) latest_ts: Option<NonZeroU32>,
     /// MSS and permission to send SACK in its SYN.
     pub(crate) mss: u16,
     pub(crate) sack_permitted: bool,
     /// Longest payload of a segment.
     pub(crate) longest: u32,
-    /// Smallest RTT of its data: from a segment to the ACK, in ns; 0: none.
-    pub(crate) min_rtt_ns: u64,
-    /// Smoothed likewise (RFC 6298).
-    pub(crate) smoothed_rtt_ns: u64,
+    /// Of its data: from a segment to the ACK.
+    pub(crate) rtt: Option<SideRtt>,
     pub(crate) responses: Responses,
 }
 
@@ -113,7 +119,7 @@ impl Default for Side {
             duplicate_acks: 0,
             repeated_ack: 0,
             last_flags: Flags::default(),
-            data_ack: 0,
+            data_ack: None,
             scale: WindowScale::Unknown,
             least_scale: None,
             edges: None,
@@ -125,18 +131,17 @@ impl Default for Side {
             sacked_bytes: 0,
             sacked_to: 0,
             outstanding: Outstanding::default(),
-            after_silence: 0,
+            after_silence: None,
             recovery: None,
             counts: None,
             packets: 0,
             data_packets: 0,
             payload_bytes: 0,
-            latest_ts: 0,
+            latest_ts: None,
             mss: 0,
             sack_permitted: false,
             longest: 0,
-            min_rtt_ns: 0,
-            smoothed_rtt_ns: 0,
+            rtt: None,
             responses: Responses::default(),
         }
     }
@@ -154,17 +159,20 @@ impl Side {
     /// Notes an RTT of its data.
     #[inline]
     pub(crate) fn sample_rtt(&mut self, rtt_ns: u64) {
-        if rtt_ns == 0 {
-            return;
-        }
-        if self.min_rtt_ns == 0 || rtt_ns < self.min_rtt_ns {
-            self.min_rtt_ns = rtt_ns;
-        }
-        self.smoothed_rtt_ns = if self.smoothed_rtt_ns == 0 {
-            rtt_ns
-        } else {
-            self.smoothed_rtt_ns - self.smoothed_rtt_ns / 8 + rtt_ns / 8
-        };
+        let Some(sample) = NonZeroU64::new(rtt_ns) else { return };
+        self.rtt = Some(match self.rtt {
+            None => SideRtt { least_ns: sample, smoothed_ns: rtt_ns },
+            Some(SideRtt { least_ns, smoothed_ns }) => SideRtt {
+                least_ns: least_ns.min(sample),
+                smoothed_ns: smoothed_ns - smoothed_ns / 8 + rtt_ns / 8,
+            },
+        });
+    }
+
+    /// The smoothed RTT of its data in ns; 0 before the first sample.
+    #[inline]
+    pub(crate) fn smoothed_rtt_ns(&self) -> u64 {
+        self.rtt.map_or(0, |rtt| rtt.smoothed_ns)
     }
 
     /// A number of bytes of its own, given modulo 2^32.

@@ -6,16 +6,15 @@
 //! together are the RTT of the path.
 
 use record::CapturePoint;
+use std::num::{NonZeroU32, NonZeroU64};
 
 /// The soonest answers of a side.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Responses {
-    /// In ns; 0: none.
-    least_ns: u64,
-    /// A timestamp value of its own that passed first at that time; the peer's echo of it
-    /// ends the wait. 0: none.
-    probe_value: u32,
-    probe_ns: u64,
+    least_ns: Option<NonZeroU64>,
+    /// A timestamp value of its own, and when it passed first; the peer's echo of it ends the
+    /// wait.
+    probe: Option<(NonZeroU32, u64)>,
 }
 
 impl Responses {
@@ -23,34 +22,28 @@ impl Responses {
     #[inline]
     pub(crate) fn add(&mut self, delay_ns: u64) {
         // Two packets in the same nanosecond are one after the other all the same.
-        let delay_ns = delay_ns.max(1);
-        if self.least_ns == 0 || delay_ns < self.least_ns {
-            self.least_ns = delay_ns;
-        }
+        let delay = NonZeroU64::new(delay_ns).unwrap_or(NonZeroU64::MIN);
+        self.least_ns = Some(self.least_ns.map_or(delay, |least| least.min(delay)));
     }
 
     /// The RTT between this point and the side.
     pub(crate) fn least_ns(&self) -> Option<u64> {
-        (self.least_ns > 0).then_some(self.least_ns)
+        self.least_ns.map(NonZeroU64::get)
     }
 
     /// A timestamp value of its own passes by.
     #[inline]
     pub(crate) fn sent(&mut self, value: u32, now_ns: u64) {
-        if self.probe_value == 0 && value != 0 {
-            (self.probe_value, self.probe_ns) = (value, now_ns);
-        }
+        self.probe = self.probe.or_else(|| NonZeroU32::new(value).map(|value| (value, now_ns)));
     }
 
     /// The peer echoes `value`: the time since it passed by, once for each.
     #[inline]
     pub(crate) fn echoed(&mut self, value: u32, now_ns: u64) -> Option<u64> {
-        if self.probe_value == 0 || (value.wrapping_sub(self.probe_value) as i32) < 0 {
-            return None;
-        }
-        let exact = value == self.probe_value;
-        self.probe_value = 0;
-        exact.then(|| now_ns.saturating_sub(self.probe_ns))
+        let (probe, sent_ns) =
+            self.probe.filter(|(probe, _)| value.wrapping_sub(probe.get()) as i32 >= 0)?;
+        self.probe = None;
+        (value == probe.get()).then(|| now_ns.saturating_sub(sent_ns))
     }
 }
 

@@ -10,6 +10,7 @@ use crate::rules::Rules;
 use crate::sequence::{after, before, up_to};
 use crate::side::{Side, WindowScale};
 use capture::dissect::{TcpFlags, TcpSegment};
+use std::num::{NonZeroU32, NonZeroU64};
 
 /// An ACK this long or less before a retransmission makes it a fast one.
 const FAST_NS: u64 = 20_000_000;
@@ -57,16 +58,16 @@ pub(crate) struct CapturedSegment<'a, 's> {
     pub(crate) segment: &'a TcpSegment<'s>,
     pub(crate) packet: u32,
     pub(crate) time_ns: u64,
-    /// Its timestamp value; 0 without.
-    pub(crate) ts_value: u32,
+    /// Its timestamp value.
+    pub(crate) ts_value: Option<NonZeroU32>,
     /// Whether it has SACK blocks.
     pub(crate) has_sack: bool,
     /// Whether its MPTCP options say something that its sender's last ones did not.
     pub(crate) signals_mptcp: bool,
-    /// Initial RTT of the connection, or 0.
-    pub(crate) initial_rtt_ns: u64,
-    /// Bytes of a segment: the peer's MSS, or 0.
-    pub(crate) mss: u32,
+    /// Initial RTT of the connection.
+    pub(crate) initial_rtt_ns: Option<NonZeroU64>,
+    /// Bytes of a segment: the peer's MSS.
+    pub(crate) mss: Option<NonZeroU32>,
 }
 
 /// Applies the rules to a packet.
@@ -243,8 +244,9 @@ fn retransmitted(
     }
     let jumped = rules.sack_makes_fast()
         && peer.has_sack
-        && seen.mss > 0
-        && after(peer.sacked_to, peer.last_ack.wrapping_add(2 * seen.mss));
+        && seen
+            .mss
+            .is_some_and(|mss| after(peer.sacked_to, peer.last_ack.wrapping_add(2 * mss.get())));
     // After an ACK of what was not captured the counter is -1, in Wireshark a large number.
     if (peer.duplicate_acks.cast_unsigned() >= 2 || jumped)
         && peer.last_ack == seq
@@ -254,7 +256,7 @@ fn retransmitted(
         flags.set(Flags::RETRANSMISSION);
         return Some(flags);
     }
-    let within = if seen.initial_rtt_ns == 0 { OVERTAKEN_NS } else { seen.initial_rtt_ns };
+    let within = seen.initial_rtt_ns.map_or(OVERTAKEN_NS, NonZeroU64::get);
     if seen.time_ns.wrapping_sub(own.next_seq_ns) < within
         && own.next_seq != end.wrapping_add(u32::from(control))
     {

@@ -1,6 +1,6 @@
 //! The text of a file: unpacked, and from the encodings that shells and editors write.
 
-use crate::format::{MAX_SIZE, NotAResult};
+use crate::not_a_result::{MAX_SIZE, NotAResult};
 use capture::file::{Compression, Decompressed};
 use std::borrow::Cow;
 use std::io::{ErrorKind, Read};

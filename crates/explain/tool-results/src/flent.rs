@@ -9,10 +9,10 @@
 mod document;
 
 use crate::{
-    format::NotAResult,
-    ndt7::unix_seconds,
+    not_a_result::NotAResult,
     number::count,
     transfer::{self, MAX_STREAMS, Transfer},
+    unix_seconds::unix_seconds,
 };
 use diagnose::latency::{Load, ProbeFlow, under_load};
 use document::{Document, Metadata, RTT, RawValue, Report, Reports, direction};

@@ -4,21 +4,17 @@
 //! The first address is that of the data's source. The columns are the same at both ends, so TCP's bytes may be those written or those read.
 
 use crate::{
-    format::NotAResult,
     intervals::{self, Totals},
-    ndt7::unix_seconds,
-    transfer::{self, MAX_STREAMS, Transfer},
+    iperf2::{self, MAX_FLOWS, MAX_LINES, MAX_TESTS, PORT},
+    not_a_result::NotAResult,
+    transfer::{self, Transfer},
+    unix_seconds::unix_seconds,
 };
-use record::{Datagrams, Interval, Measurement, Protocol, Stream, TestSpec, Unavailable};
+use record::{Datagrams, Interval, Measurement, Stream, TestSpec};
 use std::collections::{HashMap, hash_map::Entry};
-use units::{BitRate, ByteCount, Rtt};
+use units::{ByteCount, Rtt};
 
 const WHAT: &str = "iperf 2's CSV output";
-
-/// Lines that are read, flows of a file, and tests.
-const MAX_LINES: usize = 500_000;
-const MAX_FLOWS: usize = 16_384;
-const MAX_TESTS: usize = 64;
 
 /// Times are whole seconds, and those of the first day in 1970 are missing.
 const RESOLUTION_S: f64 = 1.0;
@@ -26,9 +22,6 @@ const NO_TIME: u64 = 86_400;
 
 /// What is said where lines have no times.
 const NO_TIMES: &str = "the lines have no times (iperf 2 writes them with -i): which of the flows ran at the same time is unknown, and each is a test of its own";
-
-/// iperf 2's port.
-const PORT: u16 = 5001;
 
 /// The id of the sum over streams.
 const SUM: &str = "-1";
@@ -169,47 +162,34 @@ fn flows(text: &str) -> Result<Vec<FlowRows<'_>>, NotAResult> {
 
 /// The flows of each test, and whether the file shows which belong together.
 fn tests(flows: Vec<FlowRows<'_>>) -> (Vec<Vec<FlowRows<'_>>>, bool) {
-    let (mut tests, mut is_certain): (Vec<Vec<FlowRows<'_>>>, bool) = (Vec::new(), true);
-    let (mut last_line, mut end) = (0, None);
-    for flow in flows {
+    let (mut is_certain, mut last_line, mut end) = (true, 0, None);
+    let tests = iperf2::tests(flows, |flow, count| {
         let times = flow.times();
         let is_later = flow.lines[0] > last_line
             && match (times, end) {
                 (Some([begin, _]), Some(end)) => begin + RESOLUTION_S >= end,
                 _ => {
-                    is_certain &= tests.is_empty();
+                    is_certain &= count == 0;
                     true
                 }
             };
         last_line = last_line.max(flow.lines[1]);
         let its_end = times.map(|[_, end]| end);
-        let is_full = tests.len() == MAX_TESTS;
-        match tests.last_mut() {
-            Some(test) if !is_later => {
-                end = end.zip(its_end).map(|(a, b): (f64, f64)| a.max(b));
-                if test.len() < MAX_STREAMS {
-                    test.push(flow);
-                }
-            }
-            Some(_) if is_full => {}
-            _ => {
-                end = its_end;
-                tests.push(vec![flow]);
-            }
+        if !is_later && count > 0 {
+            end = end.zip(its_end).map(|(a, b): (f64, f64)| a.max(b));
+        } else if count < MAX_TESTS {
+            end = its_end;
         }
-    }
+        is_later
+    });
     (tests, is_certain)
 }
 
 fn transfer(flows: &[FlowRows<'_>], (host, port): (&str, u16)) -> Result<Transfer, NotAResult> {
     let is_udp = flows.iter().any(|flow| flow.rows.iter().any(|row| row.datagrams.is_some()));
     let time = flows.first().and_then(|flow| flow.rows.first()).map_or("", |row| row.time);
-    let mut transfer = Transfer {
-        tool: "iperf 2".to_owned(),
-        started_unix_s: started(time).unwrap_or(0),
-        unavailable: vec![Unavailable::CongestionControl, Unavailable::RequestedRate],
-        ..Transfer::default()
-    };
+    let mut transfer =
+        Transfer { started_unix_s: started(time).unwrap_or(0), ..iperf2::transfer() };
     for (id, flow) in (1..).zip(flows) {
         // The first end of a line is where the data comes from.
         let reverse = flow.source() == host;
@@ -222,19 +202,8 @@ fn transfer(flows: &[FlowRows<'_>], (host, port): (&str, u16)) -> Result<Transfe
             transfer.streams.push(stream);
         }
     }
-    let (direction, streams) = transfer::direction(&transfer.streams);
-    let seconds = transfer.streams.iter().map(|one| one.received_seconds).fold(0.0, f64::max);
-    transfer.spec = TestSpec {
-        target: transfer::name(host),
-        // longhaul's own server has iperf3's port.
-        port: if port == PORT { 0 } else { port },
-        protocol: if is_udp { Protocol::Udp } else { Protocol::Tcp },
-        direction,
-        seconds,
-        streams,
-        rate_bps: is_udp.then(|| sent_rate(&transfer.streams)).flatten(),
-        ..TestSpec::default()
-    };
+    let spec = iperf2::spec(&transfer.streams, port, is_udp);
+    transfer.spec = TestSpec { target: transfer::name(host), ..spec };
     Ok(transfer)
 }
 
@@ -301,12 +270,6 @@ fn datagrams(id: u32, rows: &[Row<'_>]) -> Result<Stream, NotAResult> {
         }),
         ..Stream::default()
     })
-}
-
-/// The rate of one stream's datagrams, sent or lost.
-pub(crate) fn sent_rate(streams: &[Stream]) -> Option<BitRate> {
-    let one = streams.first().filter(|one| one.sent_seconds > 0.0)?;
-    Some(BitRate::from_bps_f64(one.sent_bytes as f64 * 8.0 / one.sent_seconds))
 }
 
 /// Seconds since 1970 of `20261125083629`, as if it were UTC.

@@ -7,26 +7,18 @@
 mod reports;
 
 use crate::{
-    format::NotAResult,
     intervals::{self, Totals},
-    iperf2_csv::sent_rate,
+    iperf2::{self, MAX_FLOWS, MAX_LINES, PORT},
+    not_a_result::NotAResult,
     text_row::{self, RowId, bytes},
-    transfer::{self, MAX_STREAMS, Transfer},
+    transfer,
 };
-use record::{Measurement, Protocol, TestSpec, Unavailable};
-use reports::{Connection, FlowReports, Row};
+use record::{Measurement, TestSpec, Unavailable};
+use reports::{Connection, FlowReports, Row, port};
 use std::collections::HashMap;
 use units::ByteCount;
 
 const WHAT: &str = "iperf 2's text";
-
-/// Lines that are read, flows of a text, and tests.
-const MAX_LINES: usize = 500_000;
-const MAX_FLOWS: usize = 16_384;
-const MAX_TESTS: usize = 64;
-
-/// iperf 2's port.
-const PORT: u16 = 5001;
 
 /// What the lines before the reports say.
 #[derive(Debug, Default)]
@@ -113,18 +105,12 @@ fn read(text: &str) -> (Head, Vec<FlowReports>, bool) {
 /// their sum.
 fn tests(mut flows: Vec<FlowReports>, has_sum: bool) -> Vec<Vec<FlowReports>> {
     flows.sort_by_key(|flow| flow.first_line);
-    let (mut tests, mut last_line): (Vec<Vec<FlowReports>>, usize) = (Vec::new(), 0);
-    for flow in flows {
+    let mut last_line = 0;
+    iperf2::tests(flows, |flow, _| {
         let is_later = flow.first_line > last_line && (flow.connection.is_some() || !has_sum);
         last_line = last_line.max(flow.last_line);
-        let is_full = tests.len() == MAX_TESTS;
-        match tests.last_mut() {
-            Some(test) if !is_later && test.len() < MAX_STREAMS => test.push(flow),
-            Some(_) if !is_later || is_full => {}
-            _ => tests.push(vec![flow]),
-        }
-    }
-    tests
+        is_later
+    })
 }
 
 impl Head {
@@ -162,17 +148,8 @@ impl Head {
     }
 }
 
-/// The number after `port`.
-fn port(text: &str) -> Option<u16> {
-    text.split_once("port ")?.1.split_whitespace().next()?.parse().ok()
-}
-
 fn measurement(head: &Head, flows: &[FlowReports]) -> Result<Measurement, NotAResult> {
-    let mut transfer = Transfer {
-        tool: "iperf 2".to_owned(),
-        unavailable: vec![Unavailable::CongestionControl, Unavailable::RequestedRate],
-        ..Transfer::default()
-    };
+    let mut transfer = iperf2::transfer();
     let mut unreported = 0;
     for (id, flow) in (1..).zip(flows) {
         let reverse = head.is_reverse(flow);
@@ -219,19 +196,12 @@ fn measurement(head: &Head, flows: &[FlowReports]) -> Result<Measurement, NotARe
             "every interval has as many writes: a rate was requested (-b), and reached".to_owned(),
         );
     }
-    let seconds = transfer.streams.iter().map(|one| one.received_seconds).fold(0.0, f64::max);
-    let (direction, streams) = transfer::direction(&transfer.streams);
+    let spec = iperf2::spec(&transfer.streams, head.port, head.is_udp);
     transfer.spec = TestSpec {
         target: head.target.clone(),
-        // longhaul's own server has iperf3's port.
-        port: if head.port == PORT { 0 } else { head.port },
-        protocol: if head.is_udp { Protocol::Udp } else { Protocol::Tcp },
-        direction,
-        seconds,
-        streams,
         window_bytes: head.window,
-        rate_bps: if head.is_udp { sent_rate(&transfer.streams) } else { clocked },
-        ..TestSpec::default()
+        rate_bps: spec.rate_bps.or(clocked.filter(|_| !head.is_udp)),
+        ..spec
     };
     Ok(transfer.into_measurement())
 }

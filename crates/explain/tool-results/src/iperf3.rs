@@ -8,12 +8,12 @@ mod document;
 pub(crate) mod text;
 
 use crate::{
-    format::NotAResult,
     intervals::{self, Totals},
+    not_a_result::NotAResult,
     number::{self, count},
     transfer::{self, MAX_STREAMS, Transfer},
 };
-use document::{Document, EndStream, Report, Start, StreamReport};
+use document::{Document, EndStream, MAX_REPORTS, Report, Start, StreamReport};
 use iperf3_proto::lenient::short_text;
 use record::{
     Datagrams, Direction, EndCondition, Interval, Measurement, Protocol, Stream, TestSpec,
@@ -22,9 +22,6 @@ use record::{
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use units::{BitRate, ByteCount, Rtt};
-
-/// Interval reports of all streams: 128 streams for a quarter of an hour.
-const MAX_REPORTS: usize = 200_000;
 
 /// Payload of a segment where the file has none: Ethernet's MTU with timestamps.
 const USUAL_MSS: u32 = 1448;

@@ -7,11 +7,11 @@
 //!
 //! | format | module |
 //! |---|---|
-//! | which one it is | `format` |
+//! | which one it is | `format`; none, `not_a_result` |
 //! | text of a file: packed, UTF-16 | `decode` |
 //! | JSON among other lines | `json_document` |
 //! | iperf3 `-J`, `--json-stream` | `iperf3` |
-//! | iperf 2 `-y C` | `iperf2_csv` |
+//! | iperf 2 | `iperf2`; `-y C`, `iperf2_csv` |
 //! | text of iperf3 and iperf 2 as it is pasted | `pasted_text`, a line of it `text_row` |
 //! | iperf 2's text, `-e` | `iperf2_text` |
 //! | iperf3's text | `iperf3/text` |
@@ -26,12 +26,14 @@ mod decode;
 mod flent;
 mod format;
 mod intervals;
+mod iperf2;
 mod iperf2_csv;
 mod iperf2_text;
 mod iperf3;
 mod json_document;
 mod ndt7;
 mod ndt7_tcp_info;
+mod not_a_result;
 mod number;
 mod pasted_text;
 mod ss;
@@ -39,5 +41,7 @@ pub mod ss_details;
 mod start;
 mod text_row;
 mod transfer;
+mod unix_seconds;
 
-pub use format::{MAX_SIZE, NotAResult, read};
+pub use format::read;
+pub use not_a_result::{MAX_SIZE, NotAResult};

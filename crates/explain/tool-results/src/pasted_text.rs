@@ -1,7 +1,7 @@
 //! Text of iperf3 and iperf 2 as people paste it: several runs one after the other, prompts between
 //! them, quoted, indented, with time stamps before each line, or the lines of intervals alone.
 
-use crate::format::NotAResult;
+use crate::not_a_result::NotAResult;
 use crate::text_row::{RowId, TextRow};
 use crate::{iperf2_text, iperf3, transfer};
 use record::Measurement;

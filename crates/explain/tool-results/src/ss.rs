@@ -5,7 +5,7 @@
 //! is the time between two samples, as a transfer with data at all times keeps it running.
 
 use crate::{
-    format::NotAResult,
+    not_a_result::NotAResult,
     ss_details::{Details, addresses, is_details},
     start,
     transfer::{self, Transfer},

@@ -7,7 +7,7 @@
 //! [`report::untrusted`] here, so that no file and no peer can send an escape
 //! sequence to the terminal (`front/cli/tests/tidy.rs` enforces it).
 
-use crate::failure::Failure;
+use crate::failure::{Failure, with_flags};
 use anstream::AutoStream;
 use anstream::ColorChoice;
 use clap::ValueEnum;
@@ -112,7 +112,7 @@ impl Console {
     pub(crate) fn log(&mut self, line: &str) {
         self.clear();
         let width = terminal_size_of(io::stdout());
-        let line = folded(untrusted::line(line, self.out.colour), width);
+        let line = folded(untrusted::line(&with_flags(line), self.out.colour), width);
         let mut out = io::stdout().lock();
         let _ = writeln!(out, "{line}").and_then(|()| out.flush());
     }
@@ -120,7 +120,10 @@ impl Console {
     /// Prints a line, or a block of lines, to standard error.
     pub(crate) fn say(&mut self, line: &str) {
         self.clear();
-        write_err(&format!("{}\n", on_stderr(untrusted::shown(line, self.err.colour))));
+        write_err(&format!(
+            "{}\n",
+            on_stderr(untrusted::shown(&with_flags(line), self.err.colour))
+        ));
     }
 
     /// Prints the title of the next step.
@@ -197,7 +200,7 @@ pub(crate) fn complain(line: &str) {
 
 /// One line on standard error, for code that has no [`Console`].
 pub(crate) fn note(line: &str) {
-    write_err(&format!("{}\n", on_stderr(untrusted::line(line, false))));
+    write_err(&format!("{}\n", on_stderr(untrusted::line(&with_flags(line), false))));
 }
 
 /// Prints a prompt to standard error, without a newline.

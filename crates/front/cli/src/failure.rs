@@ -26,12 +26,16 @@ pub(crate) struct Failure {
 impl Failure {
     /// The command line or the system's configuration is wrong.
     pub(crate) fn usage(error: impl fmt::Display) -> Self {
-        Failure { code: USAGE, line: untrusted::line(&error.to_string(), false), meant: None }
+        Failure::new(USAGE, &error.to_string())
     }
 
     /// The operation failed.
     pub(crate) fn work(error: impl fmt::Display) -> Self {
-        Failure { code: FAILED, line: untrusted::line(&error.to_string(), false), meant: None }
+        Failure::new(FAILED, &error.to_string())
+    }
+
+    fn new(code: Code, line: &str) -> Self {
+        Failure { code, line: untrusted::line(&with_flags(line), false), meant: None }
     }
 
     /// The same, with a word of the command line and the one that was probably meant.
@@ -55,14 +59,24 @@ impl From<Problem> for Failure {
         let line = problem.line(|field| flag(field).to_owned());
         match problem.fault {
             Fault::Request | Fault::Host => Failure::usage(line),
-            Fault::Peer | Fault::Interrupted | Fault::Internal => Failure::work(line),
+            Fault::Input | Fault::Peer | Fault::Interrupted | Fault::Internal => {
+                Failure::work(line)
+            }
         }
     }
+}
+
+/// A message of a crate below, which names fields of requests, with the flags that set them.
+pub(crate) fn with_flags(message: &str) -> String {
+    longhaul::with_names(message, |field| flag(field).to_owned())
 }
 
 /// The flag, or the argument, of a request's field.
 pub(crate) const fn flag(field: Field) -> &'static str {
     match field {
+        Field::Buffer => "--buffer",
+        Field::Connection => "--connection",
+        Field::Files => "FILE",
         Field::AllowCommands => "--allow-commands",
         Field::AllowSysctls => "--allow-sysctls",
         Field::Attempts => "--attempts",
@@ -74,20 +88,93 @@ pub(crate) const fn flag(field: Field) -> &'static str {
         Field::Streams => "--streams",
         Field::Environment => "another environment",
         Field::Host => "HOST",
+        Field::Interface => "IFACE",
         Field::Interval => "--interval",
         Field::Link => "--link",
+        Field::Congestion => "--congestion",
+        Field::Driver => "--driver",
+        Field::FarProgram => "--far-program",
+        Field::Fields => "--fields",
+        Field::InLab => "--in-lab",
+        Field::InitialWindow => "--iw",
+        Field::Lab => "--lab",
+        Field::Loss => "--loss",
         Field::MaxHops => "--max-hops",
+        Field::MaxMemory => "--max-memory",
+        Field::MaxPerAddress => "--max-per-address",
+        Field::MaxStreams => "--max-streams",
+        Field::MaxTime => "--max-time",
+        Field::MaxTotalStreams => "--max-total-streams",
         Field::Method => "another kind of probes",
+        Field::Output => "--write",
+        Field::Mss => "--mss",
+        Field::Name => "--name",
+        Field::Nat => "--nat",
+        Field::Out => "--out",
+        Field::Packet => "--packet",
         Field::Payload => "--size",
+        Field::Persist => "--persist",
+        Field::Pid => "--pid",
         Field::Port => "--port",
         Field::Plan => "another plan",
         Field::Programs => "CMD",
+        Field::Count => "--count",
+        Field::Destinations => "--dst",
+        Field::IdleTimeout => "--idle-timeout",
+        Field::Limits => "another limit",
+        Field::MaxCopies => "--max-copies",
+        Field::Metrics => "--metrics",
+        Field::MetricsHosts => "--metrics-host",
+        Field::Ports => "--port",
+        Field::PrivateKey => "--private-key",
         Field::Rate => "--rate",
+        Field::Root => "--root",
         Field::Rtt => "--rtt",
+        Field::Snaplen => "--snaplen",
         Field::Seconds => "--seconds",
         Field::Sysctls => "--sysctl",
+        Field::Sources => "SRC",
+        Field::Target => "--target",
         Field::Timeout => "--timeout",
+        Field::To => "--to",
+        Field::Tokens => "--tokens",
         Field::Ttl => "--ttl",
+        Field::OmitSeconds => "--omit",
+        Field::Bytes => "--bytes",
+        Field::Blocks => "-k",
+        Field::Window => "--window",
+        Field::Block => "--length",
+        Field::Burst => "a burst after the rate",
+        Field::FlowLabel => "--flowlabel",
+        Field::Train => "another train",
+        Field::LocalPort => "--cport",
+        Field::Core => "--affinity",
+        Field::File => "--file",
+        Field::FileChunk => "--length",
+        Field::SampleEvery => "another sampling interval",
+        Field::ReportEvery => "--interval",
+        Field::Protocol => "--udp",
+        Field::Latency => "--latency-port",
+        Field::Decide => "--decide",
+        Field::LossTarget => "--loss-target",
+        Field::TrySeconds => "--try-time",
+        Field::Compare => "--compare",
+        Field::Servers => "--servers",
+        Field::Duration => "--duration",
+        Field::Within => "--within",
+        Field::Users => "--users",
+        Field::Record => "--record",
+        Field::Ring => "--ring",
+        Field::Rto => "--rto",
+        Field::Sack => "--sack",
+        Field::Save => "--save",
+        Field::Ssh => "--ssh",
+        Field::TokenFile => "--token-file",
+        Field::TokenName => "--token-name",
+        Field::Transport => "--transport",
+        Field::TrustUdp => "--trust-udp",
+        Field::Vlan => "--vlan",
+        Field::Writable => "--writable",
     }
 }
 

@@ -25,13 +25,14 @@ pub(crate) fn after_this_lab(next: NextCommand) -> NextCommand {
 
 /// Runs `work` in a new sandbox and passes on its exit code.
 pub(crate) fn sandbox(work: impl FnOnce() -> Outcome) -> Outcome {
-    let ended = sandbox::run(|| match work() {
-        Ok(code) => code,
-        Err(failure) => {
-            console::complain(&failure.to_string());
-            failure.code
-        }
-    });
+    let complain = |failure: Failure| {
+        console::complain(&failure.to_string());
+        failure.code
+    };
+    let ended = sandbox::run_or(
+        || work().unwrap_or_else(complain),
+        |error| complain(Failure::usage(error)),
+    );
     match ended.map_err(Failure::usage)? {
         Ended::Code(code) => Ok(code),
         Ended::Signal(signal) => Err(Failure::work(format!(

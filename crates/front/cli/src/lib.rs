@@ -13,12 +13,12 @@ mod documented;
 mod examples;
 mod failure;
 mod host_port;
-mod http_host;
 mod input;
 mod inside;
 #[cfg(test)]
 mod next_commands;
 mod output_path;
+mod read_progress;
 mod regression;
 mod stop;
 mod test_report;
@@ -98,6 +98,23 @@ enum Verb {
     Study(verbs::study::StudyArgs),
     Completions(verbs::shell::CompletionsArgs),
     Man(verbs::shell::ManArgs),
+}
+
+/// The long flags of all commands, without hyphens, also those that help does not show.
+#[doc(hidden)]
+#[must_use]
+pub fn long_flags() -> std::collections::BTreeSet<String> {
+    fn add(command: &clap::Command, all: &mut std::collections::BTreeSet<String>) {
+        for argument in command.get_arguments() {
+            all.extend(
+                argument.get_long_and_visible_aliases().into_iter().flatten().map(str::to_owned),
+            );
+        }
+        command.get_subcommands().for_each(|below| add(below, all));
+    }
+    let mut all = std::collections::BTreeSet::new();
+    add(&Cli::command(), &mut all);
+    all
 }
 
 /// Runs the program with the arguments of this process, and ends it with the exit code.

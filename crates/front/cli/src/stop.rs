@@ -6,15 +6,20 @@ use perf::StopFlag;
 /// A flag that the first signal raises; the second one ends the process.
 /// To be called before any thread is started.
 pub(crate) fn on_signals() -> StopFlag {
-    signals::block();
     let stop = StopFlag::new();
+    raise_on_signals(&stop);
+    stop
+}
+
+/// The same for a flag that is there already.
+pub(crate) fn raise_on_signals(stop: &StopFlag) {
+    signals::block();
     let raised = stop.clone();
     std::thread::spawn(move || {
         signals::wait_for_termination();
         raised.raise();
         std::process::exit(128 + signals::wait_for_second());
     });
-    stop
 }
 
 /// For a server: a flag to stop at once, and one to drain, that is to stop once

@@ -5,19 +5,10 @@ use crate::failure::{Code, DONE, Failure, NOT_VALID, Outcome};
 use crate::inside;
 use crate::output_path::OutputPath;
 use clap::Args;
-use record::{
-    CaptureReport, Comparison, Datagrams, Decided, Direction, Finding, LatencyUnderLoad,
-    Measurement, PathReport, TestSpec, ToolResult,
-};
+use longhaul::test::{TestReport, directions};
+use record::{Comparison, Decided, Finding, Measurement};
 use report::html::{Page, Run};
 use report::terminal::{self, Rows, Trace};
-use serde::Serialize;
-use units::ByteCount;
-
-/// The version of [`TestReport`] in JSON. Version 2 names limits more precisely: what was
-/// `congestion` is `congestion-avoidance` or another limit, and `path-rate` and `loss` have
-/// become narrower.
-const TEST_SCHEMA: &str = "longhaul.test/2";
 
 /// Output options of a result.
 #[derive(Debug, Clone, Args)]
@@ -40,70 +31,6 @@ impl Forms {
     }
 }
 
-/// What `--json` prints.
-#[derive(Serialize)]
-struct TestReport<'a> {
-    schema: &'static str,
-    version: &'a str,
-    #[serde(flatten)]
-    finding: &'a Finding,
-    /// What limited the reverse direction, in a bidirectional test.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reverse: Option<&'a Finding>,
-    started_unix_s: u64,
-    peer: &'a str,
-    spec: &'a TestSpec,
-    received_bytes: ByteCount,
-    seconds: f64,
-    retransmits: Option<u64>,
-    streams: Vec<StreamTotal<'a>>,
-    sender_cpu: Option<f64>,
-    sender_core_wait: Option<f64>,
-    receiver_cpu: Option<f64>,
-    receiver_core_wait: Option<f64>,
-    path: &'a Option<PathReport>,
-    latency: &'a Option<LatencyUnderLoad>,
-    comparison: Option<&'a Comparison>,
-    /// The answer of the second test, with `--decide`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    decision: Option<&'a Decided>,
-    /// The capture of its packets, with `--pcap`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    capture: Option<&'a CaptureReport>,
-    /// The other tool whose result it is.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tool: Option<&'a ToolResult>,
-    notes: &'a [String],
-}
-
-/// What a result shows besides the measurement and its finding.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Added<'a> {
-    /// The comparison with an earlier result.
-    pub(crate) comparison: Option<&'a Comparison>,
-    /// The answer of a second test; only JSON shows it here.
-    pub(crate) decision: Option<&'a Decided>,
-    /// The capture of its packets; only JSON shows it here.
-    pub(crate) capture: Option<&'a CaptureReport>,
-}
-
-/// One stream without its samples.
-#[derive(Serialize)]
-struct StreamTotal<'a> {
-    id: u32,
-    reverse: bool,
-    congestion: &'a Option<String>,
-    sent_bytes: u64,
-    received_bytes: u64,
-    sent_seconds: f64,
-    received_seconds: f64,
-    retransmits: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    unsent_limit_bytes: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    datagrams: &'a Option<Datagrams>,
-}
-
 /// Explains the measurement, prints the result and writes its page, as requested.
 pub(crate) fn print(
     console: &mut Console,
@@ -111,40 +38,41 @@ pub(crate) fn print(
     forms: &Forms,
     notes: &[String],
 ) -> Outcome {
-    let code = print_with(console, measurement, &Added::default(), forms, notes)?;
-    write_page(console, measurement, &Added::default(), forms)?;
+    let code = print_with(console, measurement, TestReport::new(measurement), forms, notes)?;
+    write_page(console, measurement, None, None, forms)?;
     Ok(code)
 }
 
-/// Explains the measurement and prints the result, with what else is known.
+/// Prints the result, with what else is known of it.
 pub(crate) fn print_with(
     console: &mut Console,
     measurement: &Measurement,
-    added: &Added<'_>,
+    mut report: TestReport,
     forms: &Forms,
     notes: &[String],
 ) -> Outcome {
-    let finding = explained(measurement);
-    let parts = parts(measurement);
-    let back = parts.get(1).map(|(_, part)| explained(part));
+    report.finding = in_this_lab(report.finding, measurement);
+    report.reverse = report.reverse.map(|finding| in_this_lab(finding, measurement));
     if forms.json {
-        let json = report(measurement, added, &finding, back.as_ref());
-        console.print(&console::json(&json)?);
+        console.print(&console::json(&report)?);
     } else {
+        let parts = directions(measurement);
         let style = console.out;
         let traces: Vec<Trace<'_>> =
             parts.iter().map(|(label, measurement)| Trace { label, measurement }).collect();
         let latency = measurement.latency.as_ref();
         let latency =
             latency.map_or(String::new(), |l| format!("\n{}\n", terminal::under_load(l, &style)));
-        let compared =
-            added.comparison.map_or(String::new(), |c| terminal::comparison(c, &style) + "\n");
+        let compared = report
+            .comparison
+            .as_ref()
+            .map_or(String::new(), |c| terminal::comparison(c, &style) + "\n");
         let link = measurement.path.as_ref().and_then(|path| path.rate_bps);
-        let findings = match &back {
-            None => terminal::finding(&finding, &style),
+        let findings = match &report.reverse {
+            None => terminal::finding(&report.finding, &style),
             Some(back) => format!(
                 "To the server\n{}\nFrom the server\n{}",
-                terminal::finding(&finding, &style),
+                terminal::finding(&report.finding, &style),
                 terminal::finding(back, &style),
             ),
         };
@@ -174,22 +102,11 @@ pub(crate) fn carried_nothing(measurement: &Measurement) -> bool {
 }
 
 /// The finding; its next command starts the lab again in which this test runs.
-fn explained(measurement: &Measurement) -> Finding {
-    let finding = diagnose::explain(measurement);
+fn in_this_lab(finding: Finding, measurement: &Measurement) -> Finding {
     if measurement.path.is_some() || measurement.tool.is_some() {
         return finding;
     }
     Finding { next: finding.next.map(inside::after_this_lab), ..finding }
-}
-
-/// The directions of a test, with what the plot calls them.
-fn parts(measurement: &Measurement) -> Vec<(&'static str, Measurement)> {
-    if measurement.spec.direction == Direction::Both {
-        let one = |label, reverse| (label, measurement.one_direction(reverse));
-        vec![one("sent", false), one("received", true)]
-    } else {
-        vec![("goodput", measurement.clone())]
-    }
 }
 
 /// Checks that a result can be written, before the test that it is of.
@@ -201,11 +118,13 @@ pub(crate) fn check_writable(file: Option<&std::path::Path>) -> Result<(), Failu
 pub(crate) fn write_page(
     console: &mut Console,
     measurement: &Measurement,
-    added: &Added<'_>,
+    comparison: Option<&Comparison>,
+    decision: Option<&Decided>,
     forms: &Forms,
 ) -> Result<(), Failure> {
     let Some(file) = &forms.html else { return Ok(()) };
-    let parts = parts(measurement);
+    let parts = directions(measurement);
+    let explained = |part: &Measurement| in_this_lab(diagnose::explain(part), part);
     let findings: Vec<Finding> = parts.iter().map(|(_, part)| explained(part)).collect();
     let runs = parts.iter().zip(&findings);
     let label = |label| if parts.len() > 1 { label } else { "transfer" };
@@ -216,59 +135,11 @@ pub(crate) fn write_page(
         runs: runs
             .map(|((name, measurement), finding)| Run { label: label(*name), measurement, finding })
             .collect(),
-        decision: added.decision,
-        comparison: added.comparison,
+        decision,
+        comparison,
         ..Page::default()
     };
     store::write(file, report::html::page(&page).as_bytes()).map_err(Failure::work)?;
     console.say(&format!("page written to {}", file.display()));
     Ok(())
-}
-
-fn report<'a>(
-    measurement: &'a Measurement,
-    added: &Added<'a>,
-    finding: &'a Finding,
-    reverse: Option<&'a Finding>,
-) -> TestReport<'a> {
-    let retransmits = measurement.streams.iter().map(|stream| stream.retransmits);
-    TestReport {
-        schema: TEST_SCHEMA,
-        version: env!("CARGO_PKG_VERSION"),
-        finding,
-        reverse,
-        started_unix_s: measurement.started_unix_s,
-        peer: &measurement.peer,
-        spec: &measurement.spec,
-        received_bytes: measurement.received(),
-        seconds: measurement.seconds(),
-        retransmits: retransmits.sum(),
-        streams: measurement
-            .streams
-            .iter()
-            .map(|stream| StreamTotal {
-                id: stream.id,
-                reverse: stream.reverse,
-                congestion: &stream.congestion,
-                sent_bytes: stream.sent_bytes,
-                received_bytes: stream.received_bytes,
-                sent_seconds: stream.sent_seconds,
-                received_seconds: stream.received_seconds,
-                retransmits: stream.retransmits,
-                unsent_limit_bytes: stream.unsent_limit_bytes,
-                datagrams: &stream.datagrams,
-            })
-            .collect(),
-        sender_cpu: measurement.sender_cpu,
-        sender_core_wait: measurement.sender_core_wait,
-        receiver_cpu: measurement.receiver_cpu,
-        receiver_core_wait: measurement.receiver_core_wait,
-        path: &measurement.path,
-        latency: &measurement.latency,
-        comparison: added.comparison,
-        decision: added.decision,
-        capture: added.capture,
-        tool: measurement.tool.as_ref(),
-        notes: &measurement.notes,
-    }
 }

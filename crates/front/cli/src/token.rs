@@ -2,9 +2,8 @@
 
 use crate::console::Console;
 use crate::failure::Failure;
-use crate::input;
-use crate::verbs::copy::{secret_text, tokens};
 use clap::Args;
+use longhaul::secrets::{self, MAX_LIST, tokens};
 use std::path::{Path, PathBuf};
 
 /// For a server with `--tokens`.
@@ -56,7 +55,12 @@ pub(crate) fn of_file(file: &Path, console: &mut Console) -> Result<String, Fail
             .map_err(|error| Failure::usage(format!("cannot read the token: {error}")))?;
         line
     } else {
-        secret_text(file, input::LIST, console)?
+        let read = secrets::read(file, "token", MAX_LIST)?;
+        if read.is_shared {
+            let file = file.display();
+            console.say(&format!("warning: other users can read {file}; run chmod 600 {file}"));
+        }
+        read.text
     };
     tokens(&text).next().map(str::to_owned).ok_or_else(|| {
         Failure::usage(format!("no token in {}; make one: openssl rand -hex 16", file.display()))

@@ -3,6 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "in a test an unwrap is an assertion")]
 
+#[path = "tidy/front_only.rs"]
+mod front_only;
 #[path = "tidy/security.rs"]
 mod security;
 
@@ -19,15 +21,23 @@ const LAYERS: [&[&str]; 8] = [
     &["problem", "units", "stall-retry", "runs", "pinned-tls", "parquet-file"],
     &["bpf", "capture", "model", "record", "iperf3-proto", "iperf2-proto", "link", "control"],
     &["topology", "diagnose", "host", "tcp", "tcp-analysis", "capture-merge", "udt"],
-    &["connection-limits", "udt-socket", "remote", "tcp-graphs", "packet-fields", "tool-results"],
-    &["tune", "lab", "live-capture", "probe", "perf", "copy", "iperf2", "watch", "twin", "study"],
-    &["doctor", "store", "report", "verify", "campaign", "agent", "baseline"],
+    &[
+        "connection-limits",
+        "udt-socket",
+        "remote",
+        "tcp-graphs",
+        "packet-fields",
+        "tool-results",
+        "tune",
+    ],
+    &["doctor", "lab", "live-capture", "probe", "perf", "copy", "iperf2", "watch", "twin", "study"],
+    &["store", "report", "verify", "campaign", "agent", "baseline"],
     &["longhaul", "fuzz-targets"],
     &["cli"],
 ];
 
 /// Crates that have no clock, no I/O, no thread.
-const PURE: [&str; 26] = [
+const PURE: [&str; 27] = [
     "problem",
     "units",
     "runs",
@@ -51,6 +61,7 @@ const PURE: [&str; 26] = [
     "tcp",
     "udt",
     "twin",
+    "doctor",
     "study",
     "baseline",
     "report",

@@ -17,18 +17,32 @@
 //! terminal in here, and signals are the caller's: [`StopFlag::raise`] ends a run in good order.
 //! The functions of the modules, which [`run`] calls, have the types of one use case alone.
 
+pub mod baseline;
+pub mod calc;
+pub mod capture;
+pub mod copy;
+pub mod cross_traffic;
 pub mod demo;
+pub mod doctor;
+pub mod explain;
 mod helper_process;
 pub mod input;
+pub mod iperf2;
 pub mod lab;
+pub mod pcap;
 pub mod ping;
+mod rtt_under_load;
+pub mod secrets;
+pub mod server;
 pub mod study;
+pub mod test;
 pub mod trace;
 pub mod tune;
+pub mod watch;
 
 pub use helper_process::init;
 pub use host::stop::StopFlag;
-pub use problem::{Fault, Field, Problem, Remedy};
+pub use problem::{Fault, Field, Problem, Remedy, with_names};
 
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +50,19 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Request {
+    /// Everything about a path, to compare with later.
+    Baseline(Box<baseline::BaselineRequest>),
+    /// Packets of an interface, captured to files. Runs in a helper process, which gives up its
+    /// privileges: see [`init`].
+    Capture(capture::CaptureRequest),
+    /// What limited the transfers of a file.
+    Explain(explain::ExplainRequest),
+    /// What is in capture files.
+    Pcap(pcap::PcapRequest),
+    /// RTT and loss of probes to a host.
+    Ping(ping::PingRequest),
+    /// Throughput to a server, and what limits it.
+    Test(Box<test::TestRequest>),
     /// One transfer, tuned, in a lab. Runs in a helper process: see [`init`].
     Demo(demo::DemoRequest),
     /// Programs in a lab. Runs in a helper process: see [`init`].
@@ -46,8 +73,6 @@ pub enum Request {
     LabExec(lab::running::ExecRequest),
     /// A link of a running lab, changed.
     LabSet(lab::running::SetRequest),
-    /// RTT and loss of probes to a host.
-    Ping(ping::PingRequest),
     /// Measurements of each combination of settings. In labs, runs in a helper process: see
     /// [`init`].
     Study(study::StudyRequest),
@@ -63,32 +88,78 @@ pub enum Request {
     Trace(trace::TraceRequest),
     /// This host's settings for a long path.
     Tune(tune::TuneRequest),
+    /// This host checked against a target.
+    Doctor(doctor::DoctorRequest),
+    /// The checks of another host, as commands.
+    DoctorCommands(doctor::CommandsRequest),
+    /// Counters that another tool printed.
+    Pasted(doctor::PastedRequest),
+    /// Tests and copies served to others.
+    Server(Box<server::ServerRequest>),
+    /// Files copied to or from another host.
+    Copy(copy::CopyRequest),
+    /// A calculation.
+    Calc(calc::CalcRequest),
+    /// Bandwidth-delay product, window and buffers of a path.
+    Bdp(calc::BdpQuestion),
+    /// Running TCP connections of any program.
+    Watch(watch::WatchRequest),
 }
 
 /// What happens meanwhile.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Event {
+    /// Of [`baseline::run`].
+    Baseline(baseline::BaselineEvent),
+    /// Of [`capture::run`].
+    Capture(capture::CaptureEvent),
+    /// Of [`explain::run`].
+    Explain(explain::ExplainEvent),
+    /// Of [`pcap::run`].
+    Pcap(pcap::PcapEvent),
+    /// Of [`ping::run`].
+    Ping(ping::PingEvent),
+    /// Of [`test::run`].
+    Test(test::TestEvent),
     /// Of [`demo::run`].
     Demo(demo::DemoEvent),
     /// Of [`lab::run`].
     Lab(lab::LabEvent),
     /// Of [`lab::check::run`].
     LabCheck(lab::check::LabCheckEvent),
-    /// Of [`ping::run`].
-    Ping(ping::PingEvent),
     /// Of [`study::run`].
     Study(study::StudyEvent),
     /// Of [`trace::run`]: the report so far.
     Trace(record::TraceReport),
     /// Of [`tune::run`].
     Tune(tune::TuneEvent),
+    /// Of [`doctor::run`].
+    Doctor(doctor::DoctorEvent),
+    /// Of [`server::run`].
+    Server(Box<server::ServerEvent>),
+    /// Of [`copy::run`].
+    Copy(copy::CopyEvent),
+    /// Of [`watch::run`].
+    Watch(watch::WatchEvent),
 }
 
 /// What comes out: what `--json` of the program prints.
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
 pub enum Document {
+    /// Of [`baseline::run`].
+    Baseline(Box<record::BaselineReport>),
+    /// Of [`capture::run`].
+    Capture(capture::CaptureDocument),
+    /// Of [`explain::run`].
+    Explain(explain::ExplainDocument),
+    /// Of [`pcap::run`].
+    Pcap(pcap::PcapDocument),
+    /// Of [`ping::run`].
+    Ping(record::PingReport),
+    /// Of [`test::run`].
+    Test(test::TestDocument),
     /// Of [`demo::run`].
     Demo(Box<record::LoopReport>),
     /// Of [`lab::run`].
@@ -99,8 +170,6 @@ pub enum Document {
     LabExec(lab::ExecDocument),
     /// Of [`lab::running::set`].
     LabSet(lab::SetDocument),
-    /// Of [`ping::run`].
-    Ping(record::PingReport),
     /// Of [`study::run`] and [`study::report`].
     Study(record::StudyReport),
     /// Of [`study::compare`].
@@ -113,6 +182,22 @@ pub enum Document {
     Trace(record::TraceReport),
     /// Of [`tune::run`].
     Tune(tune::TuneDocument),
+    /// Of [`doctor::run`].
+    Doctor(Box<doctor::DoctorDocument>),
+    /// Of [`doctor::commands`].
+    DoctorCommands(doctor::DoctorCommands),
+    /// Of [`doctor::pasted`].
+    Pasted(doctor::PastedReport),
+    /// Of [`server::run`], whose events say all.
+    Server,
+    /// Of [`copy::run`].
+    Copy(copy::CopyDocument),
+    /// Of [`calc::run`].
+    Calc(calc::CalcResult),
+    /// Of [`calc::bdp`].
+    Bdp(calc::BdpReport),
+    /// Of [`watch::run`]: the last report.
+    Watch(record::WatchReport),
 }
 
 impl Request {
@@ -122,6 +207,10 @@ impl Request {
     /// The field that is wrong, and what it accepts.
     pub fn check(&self) -> Result<(), Problem> {
         match self {
+            Request::Baseline(request) => request.check()?,
+            Request::Capture(request) => request.check()?,
+            Request::Explain(request) => request.check()?,
+            Request::Pcap(request) => request.check()?,
             Request::Demo(request) => request.check()?,
             Request::Lab(request) => request.check()?,
             Request::LabCheck(request) => request.check()?,
@@ -133,8 +222,17 @@ impl Request {
             | Request::StudyExport(_)
             | Request::StudyList => {}
             Request::Ping(request) => request.check()?,
+            Request::Test(request) => request.check()?,
             Request::Trace(request) => request.check()?,
             Request::Tune(request) => request.check()?,
+            Request::Doctor(request) => request.check()?,
+            Request::DoctorCommands(request) => request.check()?,
+            Request::Pasted(_) => {}
+            Request::Server(request) => request.check()?,
+            Request::Copy(request) => request.check()?,
+            Request::Watch(request) => request.check()?,
+            Request::Calc(request) => request.check()?,
+            Request::Bdp(question) => drop(calc::bdp(question)?),
         }
         Ok(())
     }
@@ -151,6 +249,29 @@ pub fn run(
 ) -> Result<Document, Problem> {
     request.check()?;
     Ok(match request {
+        Request::Baseline(request) => Document::Baseline(Box::new(baseline::run(
+            &request,
+            &mut |event| on_event(Event::Baseline(event)),
+            stop,
+        )?)),
+        Request::Capture(_) => {
+            let mut observe = |event| on_event(Event::Capture(event));
+            Document::Capture(helper_process::run(&request, &mut observe, stop)?)
+        }
+        Request::Explain(request) => Document::Explain(explain::run(
+            &request,
+            &mut |event| on_event(Event::Explain(event)),
+            stop,
+        )?),
+        Request::Pcap(request) => {
+            Document::Pcap(pcap::run(&request, &mut |event| on_event(Event::Pcap(event)), stop)?)
+        }
+        Request::Ping(request) => {
+            Document::Ping(ping::run(&request, &mut |event| on_event(Event::Ping(event)), stop)?)
+        }
+        Request::Test(request) => {
+            Document::Test(test::run(&request, &mut |event| on_event(Event::Test(event)), stop)?)
+        }
         Request::Demo(_) => {
             let mut observe = |event| on_event(Event::Demo(event));
             Document::Demo(helper_process::run(&request, &mut observe, stop)?)
@@ -167,9 +288,6 @@ pub fn run(
             Document::LabExec(helper_process::run(&request, &mut |()| {}, stop)?)
         }
         Request::LabSet(request) => Document::LabSet(lab::running::set(&request)?),
-        Request::Ping(request) => {
-            Document::Ping(ping::run(&request, &mut |event| on_event(Event::Ping(event)), stop)?)
-        }
         Request::Study(ref study) => {
             let mut observe = |event| on_event(Event::Study(event));
             Document::Study(match study.needs_sandbox() {
@@ -189,6 +307,26 @@ pub fn run(
         Request::Tune(request) => {
             let mut observe = |event| on_event(Event::Tune(event));
             Document::Tune(tune::run(&request, &mut observe, stop)?)
+        }
+        Request::Doctor(request) => Document::Doctor(Box::new(doctor::run(
+            &request,
+            &mut |event| on_event(Event::Doctor(event)),
+            stop,
+        )?)),
+        Request::DoctorCommands(request) => Document::DoctorCommands(doctor::commands(&request)?),
+        Request::Pasted(request) => Document::Pasted(doctor::pasted(&request)?),
+        Request::Server(request) => {
+            let on_event = &mut |event| on_event(Event::Server(Box::new(event)));
+            server::run(&request, on_event, stop)?;
+            Document::Server
+        }
+        Request::Copy(request) => {
+            Document::Copy(copy::run(&request, &mut |event| on_event(Event::Copy(event)), stop)?)
+        }
+        Request::Calc(request) => Document::Calc(calc::run(&request)?),
+        Request::Bdp(question) => Document::Bdp(calc::bdp(&question)?),
+        Request::Watch(request) => {
+            Document::Watch(watch::run(&request, &mut |event| on_event(Event::Watch(event)), stop)?)
         }
     })
 }

@@ -13,6 +13,7 @@
 //! | [`summary`] | the lines at the end of a test |
 //! | [`json`] | the JSON document, and the events of `--json-stream` |
 
+mod date;
 pub mod facts;
 pub mod json;
 mod json_end;

@@ -3,7 +3,7 @@
 //! modes. Only reads; needs no privilege.
 
 use crate::sys;
-use serde::Serialize;
+use record::nic::{Coalescing, Eee, Line, Offloads, Pause, Rings};
 use socket2::{Domain, Socket, Type};
 use std::io;
 use std::os::fd::AsRawFd;
@@ -53,78 +53,6 @@ const TIMESTAMPS: Request<3> = Request { ioctl: SIOCGHWTSTAMP, command: 0 };
 const LINK_HEAD: usize = 12;
 /// Maximum length of one mask in words: the count is a signed byte.
 const MAX_MASK_WORDS: usize = 127;
-
-/// Ring sizes of a device, packets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Rings {
-    /// Receive ring.
-    pub rx: u32,
-    /// Maximum of the receive ring.
-    pub rx_most: u32,
-    /// Transmit ring.
-    pub tx: u32,
-    /// Maximum of the transmit ring.
-    pub tx_most: u32,
-}
-
-/// Pause frames (IEEE 802.3, annex 31B).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Pause {
-    /// Whether both ends negotiated them.
-    pub negotiated: bool,
-    /// Whether the device honours received pause frames.
-    pub rx: bool,
-    /// Whether the device sends them.
-    pub tx: bool,
-}
-
-/// Offloads of the device, or of the kernel in its place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Offloads {
-    /// Receive checksum.
-    pub rx_checksum: Option<bool>,
-    /// Transmit checksum.
-    pub tx_checksum: Option<bool>,
-    /// TCP segmentation offload.
-    pub tso: Option<bool>,
-    /// Generic segmentation offload (in the kernel).
-    pub gso: Option<bool>,
-    /// Generic receive offload.
-    pub gro: Option<bool>,
-}
-
-/// Energy-Efficient Ethernet (IEEE 802.3az).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Eee {
-    /// Whether it is enabled.
-    pub enabled: bool,
-    /// Whether both ends negotiated it.
-    pub active: bool,
-    /// Idle time after which the link enters low power, µs.
-    pub sleeps_after_us: u32,
-}
-
-/// Interrupt coalescing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Coalescing {
-    /// Maximum delay of a receive interrupt, µs.
-    pub rx_us: u32,
-    /// Whether the driver adapts it to the traffic.
-    pub rx_adaptive: bool,
-}
-
-/// Speeds of a link.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Line {
-    /// Fastest supported speed, Mbit/s.
-    pub able_mbps: Option<u32>,
-    /// Fastest advertised speed, Mbit/s.
-    pub offered_mbps: Option<u32>,
-    /// Fastest speed advertised by the link partner, Mbit/s; `None` if unknown.
-    pub peer_mbps: Option<u32>,
-    /// Whether the speed was autonegotiated.
-    pub negotiated: bool,
-}
 
 /// Ring sizes of a device.
 ///

@@ -3,7 +3,7 @@
 
 use crate::packet_queue::{self, QueuedPacket};
 use crate::recvmsg::{ExtendedError, Received};
-use crate::{netlink, nfnetlink, sock_diag, wifi};
+use crate::{netlink_message, nfnetlink, sock_diag, wifi};
 use std::time::Duration;
 use units::BitRate;
 
@@ -22,7 +22,7 @@ pub fn socket_diagnosis(bytes: &[u8], sequence: u32) -> usize {
 /// malformed ones included.
 #[must_use]
 pub fn route_messages(bytes: &[u8]) -> usize {
-    netlink::messages(bytes).count()
+    netlink_message::messages(bytes).count()
 }
 
 /// Parses an nl80211 response and returns the transmit rate of its first station.
@@ -33,11 +33,10 @@ pub fn station_rate(bytes: &[u8]) -> Option<BitRate> {
     answers.iter().find_map(|station| wifi::rate(station))
 }
 
-/// Parses an nf_tables acknowledgement: the request's number, and zero or a
-/// negative error number.
+/// Parses an nf_tables acknowledgement: the request's number, and whether it succeeded.
 #[must_use]
-pub fn table_acknowledgement(bytes: &[u8]) -> Option<(u32, i32)> {
-    nfnetlink::acknowledgement(bytes)
+pub fn table_acknowledgement(bytes: &[u8]) -> Option<(u32, bool)> {
+    nfnetlink::acknowledgement(bytes).map(|(number, answer)| (number, answer.is_ok()))
 }
 
 /// Parses a message about a packet in a queue of netfilter.

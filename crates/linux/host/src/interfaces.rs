@@ -1,9 +1,7 @@
 //! The network interfaces of the calling thread's network namespace: addresses and counters.
 
-use crate::netlink::Netlink;
-use netlink_packet_route::RouteNetlinkMessage;
-use netlink_packet_route::address::{AddressAttribute, AddressMessage};
-use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkLayerType, LinkMessage};
+use crate::netlink::{Device, Netlink};
+use crate::netlink_message::{Message, find, text_of, u32_at};
 use std::io;
 use std::net::IpAddr;
 
@@ -57,62 +55,59 @@ pub struct Counters {
 /// The system error.
 pub fn list() -> io::Result<Vec<Interface>> {
     let netlink = Netlink::open()?;
-    let links = netlink.dump(RouteNetlinkMessage::GetLink(LinkMessage::default()))?;
-    let addresses = netlink.dump(RouteNetlinkMessage::GetAddress(AddressMessage::default()))?;
-    let mut interfaces: Vec<Interface> = links.iter().filter_map(interface).collect();
-    for message in &addresses {
-        let RouteNetlinkMessage::NewAddress(message) = message else { continue };
-        let interface = interfaces.iter_mut().find(|it| it.index == message.header.index);
-        if let (Some(interface), Some(address)) = (interface, address(message)) {
-            interface.addresses.push((address, message.header.prefix_len));
+    let mut interfaces = Vec::new();
+    let push =
+        |link: &Message<'_>| interfaces.extend(Device::of(link).as_ref().and_then(interface));
+    netlink.dump(libc::RTM_GETLINK, push)?;
+    netlink.dump(libc::RTM_GETADDR, |message| {
+        let Some((index, address, length)) = address(message) else { return };
+        if let Some(interface) = interfaces.iter_mut().find(|it| it.index == index) {
+            interface.addresses.push((address, length));
         }
-    }
+    })?;
     Ok(interfaces)
 }
 
-fn interface(message: &RouteNetlinkMessage) -> Option<Interface> {
-    let RouteNetlinkMessage::NewLink(link) = message else { return None };
-    let mut counters = Counters::default();
-    let mut name = None;
-    for attribute in &link.attributes {
-        match attribute {
-            LinkAttribute::IfName(text) => name = Some(text.clone()),
-            LinkAttribute::Stats64(stats) => {
-                counters = Counters {
-                    received_bytes: stats.rx_bytes,
-                    received_packets: stats.rx_packets,
-                    sent_bytes: stats.tx_bytes,
-                    sent_packets: stats.tx_packets,
-                }
-            }
-            _ => {}
-        }
+/// `struct rtnl_link_stats64` begins with packets and bytes of each direction.
+fn counters(device: &Device) -> Counters {
+    Counters {
+        received_packets: device.counter(0),
+        sent_packets: device.counter(1),
+        received_bytes: device.counter(2),
+        sent_bytes: device.counter(3),
     }
+}
+
+fn interface(device: &Device) -> Option<Interface> {
+    let has = |flag| device.flags & flag != 0;
     Some(Interface {
-        index: link.header.index,
-        name: name?,
-        framing: match link.header.link_layer_type {
-            LinkLayerType::Ether | LinkLayerType::Loopback => Framing::Ethernet,
-            LinkLayerType::None => Framing::Ip,
+        index: device.index,
+        name: find(&device.attributes, libc::IFLA_IFNAME).and_then(text_of)?,
+        framing: match device.layer {
+            libc::ARPHRD_ETHER | libc::ARPHRD_LOOPBACK => Framing::Ethernet,
+            libc::ARPHRD_NONE => Framing::Ip,
             _ => Framing::Other,
         },
-        up: link.header.flags.contains(LinkFlags::Up),
-        loopback: link.header.flags.contains(LinkFlags::Loopback),
+        up: has(libc::IFF_UP),
+        loopback: has(libc::IFF_LOOPBACK),
         addresses: Vec::new(),
-        counters,
+        counters: counters(device),
     })
 }
 
-/// The interface's own address: of a point-to-point link, the other attribute is the peer's.
-fn address(message: &AddressMessage) -> Option<IpAddr> {
-    let of = |is_local: bool| {
-        message.attributes.iter().find_map(move |attribute| match attribute {
-            AddressAttribute::Local(address) if is_local => Some(*address),
-            AddressAttribute::Address(address) if !is_local => Some(*address),
-            _ => None,
-        })
+/// The interface of an address, the address and its prefix length. Of a point-to-point link, the
+/// interface's own address is the local one, the other attribute is the peer's.
+fn address(message: &Message<'_>) -> Option<(u32, IpAddr, u8)> {
+    // struct ifaddrmsg.
+    let (fixed, attributes) = message.body.split_at_checked(8)?;
+    (message.kind == libc::RTM_NEWADDR).then_some(())?;
+    let value =
+        find(attributes, libc::IFA_LOCAL).or_else(|| find(attributes, libc::IFA_ADDRESS))?;
+    let address = match value.len() {
+        4 => IpAddr::from(<[u8; 4]>::try_from(value).ok()?),
+        _ => IpAddr::from(<[u8; 16]>::try_from(value).ok()?),
     };
-    of(true).or_else(|| of(false))
+    Some((u32_at(fixed, 4)?, address, *fixed.get(1)?))
 }
 
 #[cfg(test)]

@@ -35,6 +35,7 @@ pub mod memory;
 pub mod names;
 pub mod nat;
 pub mod netlink;
+mod netlink_message;
 pub mod netns;
 mod nfnetlink;
 pub mod output_file;

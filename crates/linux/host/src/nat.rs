@@ -10,7 +10,8 @@
 //! (`net.ipv4.conf.DEVICE.forwarding` of both the lab's device and the uplink,
 //! where the replies arrive); that setting is left to the host's administrator.
 
-use crate::nfnetlink::{Nfnetlink, Request, data, expression, kind, nest, number, text};
+use crate::netlink_message::{nest, text};
+use crate::nfnetlink::{Nfnetlink, Request, data, expression, kind, number};
 use std::io;
 use std::net::IpAddr;
 

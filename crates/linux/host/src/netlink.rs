@@ -2,21 +2,21 @@
 //! (rtnetlink(7)).
 
 use crate::clock;
-use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,
+use crate::netlink_message::{
+    Message, attribute, find, message, messages, nest, open, text, text_of, u16_at, u32_at,
 };
-use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage};
-use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage, Stats64};
-use netlink_packet_route::route::{
-    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol,
-    RouteScope, RouteType,
-};
-use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
-use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
+use netlink_sys::{Socket, protocols::NETLINK_ROUTE};
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, UdpSocket};
 use std::time::Duration;
+
+// Attributes that the C library's headers lack (linux/if_link.h, linux/rtnetlink.h).
+const IFLA_STATS64: u16 = 23;
+const RTAX_CC_ALGO: u16 = 16;
+
+/// Length of `struct ifinfomsg`, bytes.
+pub(crate) const LINK: usize = 16;
 
 /// An rtnetlink socket in one network namespace.
 pub struct Netlink {
@@ -82,10 +82,7 @@ impl Netlink {
     /// # Errors
     /// The system error.
     pub fn open() -> io::Result<Self> {
-        let mut socket = Socket::new(NETLINK_ROUTE)?;
-        socket.bind_auto()?;
-        socket.connect(&SocketAddr::new(0, 0))?;
-        Ok(Netlink { socket })
+        Ok(Netlink { socket: open(NETLINK_ROUTE)? })
     }
 
     /// Interface index of a device.
@@ -93,7 +90,7 @@ impl Netlink {
     /// # Errors
     /// The system error; `NotFound` if there is no such device.
     pub fn index(&self, device: &str) -> io::Result<u32> {
-        Ok(self.device(device)?.header.index)
+        Ok(self.device(device)?.index)
     }
 
     /// Root queueing discipline of a device (tc(8)).
@@ -102,11 +99,8 @@ impl Netlink {
     /// The system error; `NotFound` if there is no such device, `Unsupported` if
     /// the kernel does not report it.
     pub fn queue_discipline(&self, device: &str) -> io::Result<String> {
-        let attributes = self.device(device)?.attributes;
-        let discipline = attributes.into_iter().find_map(|one| match one {
-            LinkAttribute::Qdisc(name) => Some(name),
-            _ => None,
-        });
+        let device = self.device(device)?;
+        let discipline = find(&device.attributes, libc::IFLA_QDISC).and_then(text_of);
         discipline.ok_or_else(|| io::ErrorKind::Unsupported.into())
     }
 
@@ -118,18 +112,14 @@ impl Netlink {
     pub fn bring_up(&self, device: u32, mtu: Option<u32>, ring: Option<u32>) -> io::Result<()> {
         // A TUN device's ring is resized by NETDEV_CHANGE_TX_QUEUE_LEN, which needs a
         // message of its own before the device is up.
-        let mut message = LinkMessage::default();
-        message.header.index = device;
-        message.attributes.extend(mtu.map(LinkAttribute::Mtu));
-        message.attributes.extend(ring.map(LinkAttribute::TxQueueLen));
-        if !message.attributes.is_empty() {
-            self.request(RouteNetlinkMessage::SetLink(message), 0)?;
+        let settings: Vec<_> = [(libc::IFLA_MTU, mtu), (libc::IFLA_TXQLEN, ring)]
+            .into_iter()
+            .filter_map(|(kind, value)| Some(attribute(kind, &value?.to_ne_bytes())))
+            .collect();
+        if !settings.is_empty() {
+            self.request(Change::new(libc::RTM_SETLINK, link(device, 0), settings))?;
         }
-        let mut message = LinkMessage::default();
-        message.header.index = device;
-        message.header.flags = LinkFlags::Up;
-        message.header.change_mask = LinkFlags::Up;
-        self.request(RouteNetlinkMessage::SetLink(message), 0)
+        self.request(Change::new(libc::RTM_SETLINK, link(device, libc::IFF_UP), Vec::new()))
     }
 
     /// Assigns an address, without the prefix route that the kernel would add.
@@ -137,18 +127,16 @@ impl Netlink {
     /// # Errors
     /// The system error.
     pub fn add_address(&self, device: u32, address: IpAddr) -> io::Result<()> {
-        let mut message = AddressMessage::default();
-        message.header.family = family(address);
-        message.header.prefix_len = if address.is_ipv4() { 32 } else { 128 };
-        message.header.index = device;
         // No duplicate address detection: until it has finished, an IPv6 address cannot
         // be the source of a route.
-        message.header.flags = AddressHeaderFlags::Permanent | AddressHeaderFlags::Nodad;
-        message.attributes.push(AddressAttribute::Address(address));
-        if address.is_ipv4() {
-            message.attributes.push(AddressAttribute::Local(address));
-        }
-        self.request(RouteNetlinkMessage::NewAddress(message), NLM_F_CREATE | NLM_F_EXCL)
+        let flags = (libc::IFA_F_PERMANENT | libc::IFA_F_NODAD) as u8;
+        let length = if address.is_ipv4() { 32 } else { 128 };
+        // struct ifaddrmsg.
+        let fixed = [&[family(address), length, flags, 0][..], &device.to_ne_bytes()].concat();
+        let bytes = octets(address);
+        let mut attributes = vec![attribute(libc::IFA_ADDRESS, &bytes)];
+        attributes.extend(address.is_ipv4().then(|| attribute(libc::IFA_LOCAL, &bytes)));
+        self.request(Change::new(libc::RTM_NEWADDR, fixed, attributes))
     }
 
     /// Adds any number of routes, sent to the kernel in batches.
@@ -165,8 +153,7 @@ impl Netlink {
             if batch.is_empty() {
                 return Ok(());
             }
-            let orders = batch.iter().map(Route::message);
-            self.request_all(orders, NLM_F_CREATE | NLM_F_EXCL).map_err(
+            self.request_all(batch.iter().map(Route::change)).map_err(
                 |RejectedChange { at, source }| {
                     let route = at.and_then(|at| batch.get(at));
                     match route {
@@ -186,83 +173,130 @@ impl Netlink {
         devices.iter().map(|name| Ok(drops_of(&self.device(name.as_ref())?))).collect()
     }
 
-    fn device(&self, name: &str) -> io::Result<LinkMessage> {
-        let mut question = LinkMessage::default();
-        question.attributes.push(LinkAttribute::IfName(name.to_owned()));
-        self.socket.send(&serialized(RouteNetlinkMessage::GetLink(question), 0, 0), 0)?;
+    fn device(&self, name: &str) -> io::Result<Device> {
+        let name_attribute = text(libc::IFLA_IFNAME, name);
+        let question = message(
+            libc::RTM_GETLINK,
+            libc::NLM_F_REQUEST,
+            0,
+            &link(0, 0),
+            std::slice::from_ref(&name_attribute),
+        );
+        self.socket.send(&question, 0)?;
         let missing = || io::Error::new(io::ErrorKind::NotFound, format!("no device {name}"));
         loop {
             let (bytes, _) = self.socket.recv_from_full()?;
             for message in messages(&bytes) {
-                match message?.payload {
-                    NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewLink(link)) => {
-                        return Ok(link);
-                    }
-                    NetlinkPayload::Error(error) => {
-                        let error = error.to_io();
-                        let absent = error.raw_os_error() == Some(libc::ENODEV);
-                        return Err(if absent { missing() } else { error });
-                    }
-                    _ => {}
+                let message = message?;
+                if let Some(device) = Device::of(&message) {
+                    return Ok(device);
+                }
+                if let Some(Err(error)) = message.acknowledgement() {
+                    let absent = error.raw_os_error() == Some(libc::ENODEV);
+                    return Err(if absent { missing() } else { error });
                 }
             }
         }
     }
 
-    /// Every object of a kind.
-    pub(crate) fn dump(
-        &self,
-        question: RouteNetlinkMessage,
-    ) -> io::Result<Vec<RouteNetlinkMessage>> {
-        self.socket.send(&serialized(question, NLM_F_DUMP, 0), 0)?;
-        let mut all = Vec::new();
+    /// Calls `visit` with every object of the kind that the request `kind` asks for.
+    pub(crate) fn dump(&self, kind: u16, mut visit: impl FnMut(&Message<'_>)) -> io::Result<()> {
+        let flags = libc::NLM_F_REQUEST | libc::NLM_F_DUMP;
+        self.socket.send(&message(kind, flags, 0, &link(0, 0), &[]), 0)?;
         loop {
             let (bytes, _) = self.socket.recv_from_full()?;
             for message in messages(&bytes) {
-                match message?.payload {
-                    NetlinkPayload::InnerMessage(object) => all.push(object),
-                    NetlinkPayload::Done(_) => return Ok(all),
-                    NetlinkPayload::Error(error) => return Err(error.to_io()),
-                    _ => {}
+                let message = message?;
+                match message.acknowledgement() {
+                    _ if message.is_done() => return Ok(()),
+                    Some(Err(error)) => return Err(error),
+                    Some(Ok(())) => {}
+                    None => visit(&message),
                 }
             }
         }
     }
 
     /// Sends a change and waits for its acknowledgement.
-    pub(crate) fn request(&self, message: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
-        self.request_all(std::iter::once(message), flags).map_err(|refused| refused.source)
+    pub(crate) fn request(&self, change: Change) -> io::Result<()> {
+        self.request_all(std::iter::once(change)).map_err(|refused| refused.source)
     }
 
     /// Sends up to [`BATCH`] changes in one datagram. The kernel applies them in
     /// order and acknowledges the failed ones and the last one.
     fn request_all(
         &self,
-        orders: impl ExactSizeIterator<Item = RouteNetlinkMessage>,
-        flags: u16,
+        changes: impl ExactSizeIterator<Item = Change>,
     ) -> Result<(), RejectedChange> {
-        let last = orders.len().saturating_sub(1);
+        let last = changes.len().saturating_sub(1);
         let mut datagram = Vec::new();
-        for (at, request) in orders.enumerate() {
-            let flags = flags | if at == last { NLM_F_ACK } else { 0 };
-            datagram.extend(serialized(request, flags, at));
+        for (at, Change { kind, fixed, attributes }) in changes.enumerate() {
+            // What sets an existing device creates nothing: the kernel ignores these flags.
+            let flags = libc::NLM_F_REQUEST | libc::NLM_F_CREATE | libc::NLM_F_EXCL;
+            let flags = flags | if at == last { libc::NLM_F_ACK } else { 0 };
+            datagram.extend(message(kind, flags, at, &fixed, &attributes));
         }
         self.socket.send(&datagram, 0)?;
         let mut refused = None;
         loop {
             let (bytes, _) = self.socket.recv_from_full()?;
             for message in messages(&bytes) {
-                let Message { header, payload, .. } = message?;
-                let NetlinkPayload::Error(error) = payload else { continue };
-                let at = usize::try_from(header.sequence_number).ok();
-                if error.code.is_some() && refused.is_none() {
-                    refused = Some(RejectedChange { at, source: error.to_io() });
+                let message = message?;
+                let Some(answer) = message.acknowledgement() else { continue };
+                let at = usize::try_from(message.number).ok();
+                if let (Err(source), None) = (answer, &refused) {
+                    refused = Some(RejectedChange { at, source });
                 }
                 if at == Some(last) {
                     return refused.map_or(Ok(()), Err);
                 }
             }
         }
+    }
+}
+
+/// A request that changes something.
+pub(crate) struct Change {
+    kind: u16,
+    /// The structure of its type.
+    fixed: Vec<u8>,
+    attributes: Vec<Vec<u8>>,
+}
+
+impl Change {
+    pub(crate) fn new(kind: u16, fixed: Vec<u8>, attributes: Vec<Vec<u8>>) -> Self {
+        Change { kind, fixed, attributes }
+    }
+}
+
+/// A device as the kernel describes it.
+pub(crate) struct Device {
+    pub(crate) index: u32,
+    /// `ARPHRD_*`.
+    pub(crate) layer: u16,
+    /// `IFF_*`.
+    pub(crate) flags: i32,
+    /// `IFLA_*`.
+    pub(crate) attributes: Vec<u8>,
+}
+
+impl Device {
+    pub(crate) fn of(message: &Message<'_>) -> Option<Self> {
+        let (fixed, attributes) = message.body.split_at_checked(LINK)?;
+        (message.kind == libc::RTM_NEWLINK).then_some(())?;
+        Some(Device {
+            index: u32_at(fixed, 4)?,
+            layer: u16_at(fixed, 2)?,
+            flags: u32_at(fixed, 8)?.cast_signed(),
+            attributes: attributes.to_vec(),
+        })
+    }
+
+    /// Counter number `at` of `struct rtnl_link_stats64`; 0 if the kernel does not report it.
+    pub(crate) fn counter(&self, at: usize) -> u64 {
+        let counters = find(&self.attributes, IFLA_STATS64).unwrap_or_default();
+        let bytes = counters.get(at * 8..).and_then(|rest| rest.first_chunk());
+        bytes.copied().map_or(0, u64::from_ne_bytes)
     }
 }
 
@@ -284,25 +318,16 @@ impl From<io::Error> for RejectedChange {
 }
 
 impl Route<'_> {
-    fn message(&self) -> RouteNetlinkMessage {
-        let mut message = RouteMessage::default();
-        message.header.address_family = family(self.prefix);
-        message.header.destination_prefix_length = self.length;
-        message.header.table = RouteHeader::RT_TABLE_MAIN;
-        message.header.protocol = RouteProtocol::Static;
-        message.header.scope =
-            if self.prefix.is_ipv4() { RouteScope::Link } else { RouteScope::Universe };
-        message.header.kind = RouteType::Unicast;
-        message.attributes.push(RouteAttribute::Oif(self.device));
+    fn change(&self) -> Change {
+        let mut attributes = vec![attribute(libc::RTA_OIF, &self.device.to_ne_bytes())];
         // A default route has no destination attribute.
-        if self.length > 0 {
-            message.attributes.push(RouteAttribute::Destination(route_address(self.prefix)));
-        }
-        let source = self.source.map(route_address).map(RouteAttribute::PrefSource);
-        message.attributes.extend(source);
-        let congestion = self.congestion.map(|name| RouteMetric::CcAlgo(name.to_owned()));
-        message.attributes.extend(congestion.map(|metric| RouteAttribute::Metrics(vec![metric])));
-        RouteNetlinkMessage::NewRoute(message)
+        let destination = (self.length > 0).then(|| octets(self.prefix));
+        attributes.extend(destination.map(|bytes| attribute(libc::RTA_DST, &bytes)));
+        attributes.extend(self.source.map(|from| attribute(libc::RTA_PREFSRC, &octets(from))));
+        let congestion = self.congestion.map(|name| [text(RTAX_CC_ALGO, name)]);
+        attributes.extend(congestion.map(|metric| nest(libc::RTA_METRICS, &metric)));
+        let fixed = route(self.prefix, self.length, libc::RT_TABLE_MAIN);
+        Change::new(libc::RTM_NEWROUTE, fixed, attributes)
     }
 }
 
@@ -312,52 +337,38 @@ impl fmt::Display for Route<'_> {
     }
 }
 
-fn serialized(message: RouteNetlinkMessage, flags: u16, number: usize) -> Vec<u8> {
-    let mut message = NetlinkMessage::from(message);
-    message.header.flags = NLM_F_REQUEST | flags;
-    message.header.sequence_number = u32::try_from(number).unwrap_or(u32::MAX);
-    message.finalize();
-    // Messages are aligned to four bytes.
-    let mut bytes = vec![0; message.buffer_len().next_multiple_of(4)];
-    message.serialize(&mut bytes);
-    bytes
+/// `struct ifinfomsg` of a device, with flags to set.
+pub(crate) fn link(device: u32, flags: libc::c_int) -> Vec<u8> {
+    let flags = flags.to_ne_bytes();
+    [&[0; 4][..], &device.to_ne_bytes(), &flags, &flags].concat()
 }
 
-fn drops_of(device: &LinkMessage) -> DeviceDrops {
-    let stats = device.attributes.iter().find_map(|attribute| match attribute {
-        LinkAttribute::Stats64(stats) => Some(*stats),
-        _ => None,
-    });
-    let Stats64 { tx_dropped, rx_dropped, .. } = stats.unwrap_or_default();
-    DeviceDrops { transmit: tx_dropped, receive: rx_dropped }
+/// `struct rtmsg` of a unicast route of an administrator in a table below 256.
+pub(crate) fn route(prefix: IpAddr, length: u8, table: u8) -> Vec<u8> {
+    let scope = if prefix.is_ipv4() { libc::RT_SCOPE_LINK } else { libc::RT_SCOPE_UNIVERSE };
+    let origin = libc::RTPROT_STATIC;
+    let head = [family(prefix), length, 0, 0, table, origin, scope, libc::RTN_UNICAST];
+    [&head[..], &[0; 4]].concat()
 }
 
-type Message = NetlinkMessage<RouteNetlinkMessage>;
-
-/// The messages of one datagram.
-pub(crate) fn messages(mut bytes: &[u8]) -> impl Iterator<Item = io::Result<Message>> {
-    std::iter::from_fn(move || {
-        if bytes.is_empty() {
-            return None;
-        }
-        let parsed = Message::deserialize(bytes);
-        // Messages are aligned to four bytes; a length of zero would repeat for ever.
-        let length = parsed.as_ref().map_or(0, |m| (m.header.length as usize).next_multiple_of(4));
-        bytes = bytes.get(length..).filter(|_| length > 0).unwrap_or_default();
-        Some(parsed.map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e.to_string())))
-    })
-}
-
-pub(crate) const fn family(address: IpAddr) -> AddressFamily {
+pub(crate) const fn family(address: IpAddr) -> u8 {
     match address {
-        IpAddr::V4(_) => AddressFamily::Inet,
-        IpAddr::V6(_) => AddressFamily::Inet6,
+        IpAddr::V4(_) => libc::AF_INET as u8,
+        IpAddr::V6(_) => libc::AF_INET6 as u8,
     }
 }
 
-const fn route_address(address: IpAddr) -> RouteAddress {
+fn octets(address: IpAddr) -> Vec<u8> {
     match address {
-        IpAddr::V4(v4) => RouteAddress::Inet(v4),
-        IpAddr::V6(v6) => RouteAddress::Inet6(v6),
+        IpAddr::V4(v4) => v4.octets().to_vec(),
+        IpAddr::V6(v6) => v6.octets().to_vec(),
     }
+}
+
+/// Places of the drops in `struct rtnl_link_stats64`.
+const RX_DROPPED: usize = 6;
+const TX_DROPPED: usize = 7;
+
+fn drops_of(device: &Device) -> DeviceDrops {
+    DeviceDrops { transmit: device.counter(TX_DROPPED), receive: device.counter(RX_DROPPED) }
 }

@@ -1,6 +1,7 @@
 //! Messages of netfilter (linux/netfilter/nfnetlink.h), and changes of nf_tables.
 
-use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_NETFILTER};
+use crate::netlink_message::{self, attribute, messages, nest, open, text};
+use netlink_sys::{Socket, protocols::NETLINK_NETFILTER};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -26,9 +27,7 @@ pub(crate) type Request = (u16, libc::c_int, Vec<u8>);
 
 impl Nfnetlink {
     pub(crate) fn open() -> io::Result<Self> {
-        let mut socket = Socket::new(NETLINK_NETFILTER)?;
-        socket.bind_auto()?;
-        socket.connect(&SocketAddr::new(0, 0))?;
+        let socket = open(NETLINK_NETFILTER)?;
         // The kernel answers within the send call: there is nothing to wait for.
         socket.set_non_blocking(true)?;
         Ok(Nfnetlink { socket })
@@ -67,10 +66,8 @@ impl Nfnetlink {
     fn acknowledged(&self, last: usize) -> io::Result<()> {
         loop {
             let (answer, _) = self.socket.recv_from_full()?;
-            if let Some((number, code)) = acknowledgement(&answer) {
-                if code != 0 {
-                    return Err(io::Error::from_raw_os_error(-code));
-                }
+            if let Some((number, answer)) = acknowledgement(&answer) {
+                answer?;
                 if usize::try_from(number) == Ok(last) {
                     return Ok(());
                 }
@@ -90,30 +87,12 @@ pub(crate) fn expression(name: &str, attributes: &[Vec<u8>]) -> Vec<u8> {
     nest(1, &[text(1, name), nest(2, attributes)])
 }
 
-pub(crate) fn text(kind: u16, text: &str) -> Vec<u8> {
-    attribute(kind, &[text.as_bytes(), b"\0"].concat())
-}
-
 pub(crate) fn number(kind: u16, number: u32) -> Vec<u8> {
     attribute(kind, &number.to_be_bytes())
 }
 
 pub(crate) fn data(kind: u16, value: &[u8]) -> Vec<u8> {
     nest(kind, &[attribute(1, value)])
-}
-
-pub(crate) fn nest(kind: u16, attributes: &[Vec<u8>]) -> Vec<u8> {
-    const NESTED: u16 = 1 << 15;
-    attribute(kind | NESTED, &attributes.concat())
-}
-
-/// An attribute (netlink(7)): length, type, value, aligned to four bytes. All
-/// are far shorter than 64 KiB.
-pub(crate) fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
-    let length = u16::try_from(4 + value.len()).unwrap_or(u16::MAX);
-    let mut bytes = [&length.to_ne_bytes(), &kind.to_ne_bytes(), value].concat();
-    bytes.resize(bytes.len().next_multiple_of(4), 0);
-    bytes
 }
 
 /// A message: `struct nlmsghdr`, `struct nfgenmsg`, body.
@@ -125,27 +104,13 @@ pub(crate) fn message(
     resource: u16,
     body: &[u8],
 ) -> Vec<u8> {
-    let length = u32::try_from(20 + body.len()).unwrap_or(u32::MAX);
-    let flags = u16::try_from(flags).unwrap_or_default();
-    let number = u32::try_from(number).unwrap_or(u32::MAX);
-    let family = u8::try_from(family).unwrap_or_default();
-    [
-        &length.to_ne_bytes()[..],
-        &kind.to_ne_bytes(),
-        &flags.to_ne_bytes(),
-        &number.to_ne_bytes(),
-        &[0; 4],
-        &[family, 0],
-        &resource.to_be_bytes(),
-        body,
-    ]
-    .concat()
+    let [high, low] = resource.to_be_bytes();
+    let fixed = [u8::try_from(family).unwrap_or_default(), 0, high, low];
+    netlink_message::message(kind, flags, number, &[&fixed, body].concat(), &[])
 }
 
-/// Number of the acknowledged request, and zero or a negative error number.
-pub(crate) fn acknowledgement(answer: &[u8]) -> Option<(u32, i32)> {
-    let bytes = |at: usize| answer.get(at..at + 4)?.try_into().ok();
-    let error = answer.get(4..6)? == (libc::NLMSG_ERROR as u16).to_ne_bytes();
-    let (number, code) = (u32::from_ne_bytes(bytes(8)?), i32::from_ne_bytes(bytes(16)?));
-    error.then_some((number, code))
+/// Number of the acknowledged request, and its error if it has one.
+pub(crate) fn acknowledgement(answer: &[u8]) -> Option<(u32, io::Result<()>)> {
+    let message = messages(answer).next()?.ok()?;
+    Some((message.number, message.acknowledgement()?))
 }

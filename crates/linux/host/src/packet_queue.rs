@@ -5,7 +5,8 @@
 //! counts up; the packet itself stays where it is. One decision covers all packets up to a
 //! number, so packets that leave in the order in which they came cost a fraction of a call each.
 
-use crate::nfnetlink::{self, Nfnetlink, attribute, message};
+use crate::netlink_message::attribute;
+use crate::nfnetlink::{self, Nfnetlink, message};
 use crate::sys;
 use std::fs;
 use std::io;

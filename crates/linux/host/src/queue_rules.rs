@@ -5,7 +5,8 @@
 //! nf_tables has no expression that adds to a hop limit, so the rules use targets of x_tables
 //! (`TTL`, `HL`, `NFQUEUE`) through `nft_compat`, without the programs of iptables.
 
-use crate::nfnetlink::{Nfnetlink, Request, attribute, data, expression, kind, nest, number, text};
+use crate::netlink_message::{attribute, nest, text};
+use crate::nfnetlink::{Nfnetlink, Request, data, expression, kind, number};
 use std::io;
 
 /// `TTL` and `HL` accept this table alone (`xt_HL.c`).

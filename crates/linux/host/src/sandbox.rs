@@ -65,6 +65,18 @@ pub fn user() -> u32 {
 /// # Errors
 /// [`SandboxError`]; `inside` has not run then.
 pub fn run(inside: impl FnOnce() -> i32) -> Result<Ended, SandboxError> {
+    run_or(inside, |_| 2)
+}
+
+/// The same; where the first process of the sandbox cannot begin, `refused` reports it from there
+/// and says how it exits.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_or(
+    inside: impl FnOnce() -> i32,
+    refused: impl FnOnce(&SandboxError) -> i32,
+) -> Result<Ended, SandboxError> {
     single_thread().map_err(|source| SandboxError::Other { step: "forking", source })?;
     let _ = user();
     if !may_make_namespaces() {
@@ -84,10 +96,7 @@ pub fn run(inside: impl FnOnce() -> i32) -> Result<Ended, SandboxError> {
             drop(guard);
             let code = match init_process(&alive) {
                 Ok(()) => inside(),
-                Err(error) => {
-                    eprintln!("longhaul: {error}");
-                    2
-                }
+                Err(error) => refused(&error),
             };
             std::process::exit(code)
         }

@@ -8,8 +8,9 @@ pub(crate) mod message;
 
 pub use message::Bbr;
 
+use crate::netlink_message::open;
 use crate::tcp_info::{MemInfo, TcpInfo};
-use netlink_sys::{Socket, SocketAddr as NetlinkAddress, protocols::NETLINK_SOCK_DIAG};
+use netlink_sys::{Socket, protocols::NETLINK_SOCK_DIAG};
 use std::io;
 use std::net::SocketAddr;
 
@@ -88,10 +89,11 @@ impl SockDiag {
     /// The system error: the kernel lacks sock_diag, or a container's seccomp filter
     /// refuses it.
     pub fn open() -> io::Result<Self> {
-        let mut socket = Socket::new(NETLINK_SOCK_DIAG)?;
-        socket.bind_auto()?;
-        socket.connect(&NetlinkAddress::new(0, 0))?;
-        Ok(SockDiag { socket, buffer: Vec::with_capacity(BUFFER), sequence: 0 })
+        Ok(SockDiag {
+            socket: open(NETLINK_SOCK_DIAG)?,
+            buffer: Vec::with_capacity(BUFFER),
+            sequence: 0,
+        })
     }
 
     /// Calls `visit` with every TCP connection, IPv4 first. A connection that starts

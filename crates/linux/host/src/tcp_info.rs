@@ -289,7 +289,8 @@ impl TcpInfo {
         self.bytes_acked.unwrap_or(0) + beyond
     }
 
-    /// Segments in flight as the kernel counts them:
+    /// Segments in flight as the kernel counts them: `packets_out - (sacked_out + lost_out) +
+    /// retrans_out` (`tcp_packets_in_flight` in Linux `include/net/tcp.h`).
     #[must_use]
     pub fn in_flight_segments(&self) -> u32 {
         self.unacked

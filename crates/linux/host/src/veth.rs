@@ -1,18 +1,18 @@
 //! Pairs of Ethernet devices (veth(4)), and forwarding from one device to another.
 
-use crate::netlink::{Netlink, family};
-use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
-use netlink_packet_route::RouteNetlinkMessage;
-use netlink_packet_route::link::{
-    InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
-};
-use netlink_packet_route::route::{
-    RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
-};
-use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleMessage};
+use crate::netlink::{Change, Netlink, family, link, route};
+use crate::netlink_message::{attribute, nest, text};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, AsRawFd};
+
+// Attributes that the C library's headers lack (linux/if_link.h, linux/veth.h,
+// linux/fib_rules.h).
+const IFLA_GSO_MAX_SIZE: u16 = 41;
+const VETH_INFO_PEER: u16 = 1;
+const FRA_IIFNAME: u16 = 3;
+const FRA_TABLE: u16 = 15;
+const FR_ACT_TO_TBL: u8 = 1;
 
 /// A pair to create. Packets that are sent into one device are received from the other.
 #[derive(Debug, Clone, Copy)]
@@ -36,22 +36,19 @@ impl Netlink {
     /// The system error: `Unsupported` if the kernel lacks veth.
     pub fn add_veth(&self, pair: Veth<'_>, namespace: &impl AsFd) -> io::Result<()> {
         let end = |name: &str| {
-            let mut end = LinkMessage::default();
-            end.header.flags = LinkFlags::Noarp;
-            end.header.change_mask = LinkFlags::Noarp;
-            end.attributes.push(LinkAttribute::IfName(name.to_owned()));
-            end.attributes.push(LinkAttribute::Address(pair.address.to_vec()));
-            end
+            vec![text(libc::IFLA_IFNAME, name), attribute(libc::IFLA_ADDRESS, &pair.address)]
         };
         let mut peer = end(pair.peer);
-        peer.attributes.push(LinkAttribute::NetNsFd(namespace.as_fd().as_raw_fd()));
-        let mut message = end(pair.name);
-        message.attributes.extend(pair.longest_train.map(LinkAttribute::GsoMaxSize));
-        message.attributes.push(LinkAttribute::LinkInfo(vec![
-            LinkInfo::Kind(InfoKind::Veth),
-            LinkInfo::Data(InfoData::Veth(InfoVeth::Peer(peer))),
-        ]));
-        self.request(RouteNetlinkMessage::NewLink(message), NLM_F_CREATE | NLM_F_EXCL)
+        let namespace = namespace.as_fd().as_raw_fd();
+        peer.push(attribute(libc::IFLA_NET_NS_FD, &namespace.to_ne_bytes()));
+        let peer = [link(0, libc::IFF_NOARP), peer.concat()].concat();
+        let mut attributes = end(pair.name);
+        let train = pair.longest_train.map(u32::to_ne_bytes);
+        attributes.extend(train.map(|bytes| attribute(IFLA_GSO_MAX_SIZE, &bytes)));
+        let data = nest(libc::IFLA_INFO_DATA, &[attribute(VETH_INFO_PEER, &peer)]);
+        let kind = text(libc::IFLA_INFO_KIND, "veth");
+        attributes.push(nest(libc::IFLA_LINKINFO, &[kind, data]));
+        self.request(Change::new(libc::RTM_NEWLINK, link(0, libc::IFF_NOARP), attributes))
     }
 
     /// Sends what arrives at device `from` and is forwarded out of device number `to`, wherever
@@ -62,22 +59,17 @@ impl Netlink {
     pub fn forward(&self, from: &str, to: u32, table: u32, ipv6: bool) -> io::Result<()> {
         let families: [IpAddr; 2] = [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()];
         for any in families.into_iter().filter(|any| any.is_ipv4() || ipv6) {
-            let mut route = RouteMessage::default();
-            route.header.address_family = family(any);
-            route.header.table = RouteHeader::RT_TABLE_UNSPEC;
-            route.header.protocol = RouteProtocol::Static;
-            route.header.scope =
-                if any.is_ipv4() { RouteScope::Link } else { RouteScope::Universe };
-            route.header.kind = RouteType::Unicast;
-            route.attributes.push(RouteAttribute::Oif(to));
-            route.attributes.push(RouteAttribute::Table(table));
-            self.request(RouteNetlinkMessage::NewRoute(route), NLM_F_CREATE | NLM_F_EXCL)?;
-            let mut rule = RuleMessage::default();
-            rule.header.family = family(any);
-            rule.header.action = RuleAction::ToTable;
-            rule.attributes.push(RuleAttribute::Iifname(from.to_owned()));
-            rule.attributes.push(RuleAttribute::Table(table));
-            self.request(RouteNetlinkMessage::NewRule(rule), NLM_F_CREATE | NLM_F_EXCL)?;
+            let table = table.to_ne_bytes();
+            let (out, number) = (to.to_ne_bytes(), attribute(libc::RTA_TABLE, &table));
+            self.request(Change::new(
+                libc::RTM_NEWROUTE,
+                route(any, 0, libc::RT_TABLE_UNSPEC),
+                vec![attribute(libc::RTA_OIF, &out), number],
+            ))?;
+            // struct fib_rule_hdr.
+            let rule = vec![family(any), 0, 0, 0, 0, 0, 0, FR_ACT_TO_TBL, 0, 0, 0, 0];
+            let attributes = vec![text(FRA_IIFNAME, from), attribute(FRA_TABLE, &table)];
+            self.request(Change::new(libc::RTM_NEWRULE, rule, attributes))?;
         }
         Ok(())
     }

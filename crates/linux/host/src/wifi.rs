@@ -3,7 +3,9 @@
 //! privilege.
 
 use crate::netlink::Netlink;
-use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_GENERIC};
+use crate::netlink_message::{attribute, find, message, messages, open, text};
+use netlink_sys::{Socket, protocols::NETLINK_GENERIC};
+use record::nic::WifiLink;
 use std::io;
 use units::BitRate;
 
@@ -29,32 +31,11 @@ const HT_MCS: u16 = 2;
 const WIDTHS: [(u16, u16); 7] =
     [(18, 320), (10, 160), (9, 160), (8, 80), (3, 40), (11, 10), (12, 5)];
 
-/// `NLM_F_REQUEST` and `NLM_F_DUMP` (netlink.h).
-const REQUEST: u16 = 1;
-const DUMP: u16 = 0x300;
-/// Message types of netlink itself.
-const ERROR: u16 = 2;
-const DONE: u16 = 3;
-
-/// Length of a netlink header, and of both headers, bytes.
-const HEADER: usize = 16;
-const BOTH: usize = HEADER + 4;
+/// Length of `struct genlmsghdr`, bytes.
+const HEADER: usize = 4;
 
 /// Maximum number of messages in a response; a station has one.
 const MAX_MESSAGES: usize = 64;
-
-/// How a Wi-Fi device sends to its access point.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct WifiLink {
-    /// The rate, framing included: see `model::WIFI_TCP_SHARE` for what TCP gets of it.
-    pub rate_bps: BitRate,
-    /// The standard of the last frame, such as `802.11ax (Wi-Fi 6)`.
-    pub standard: &'static str,
-    /// The channel's width.
-    pub width_mhz: u16,
-    /// Spatial streams; `None` where the standard has one only.
-    pub streams: Option<u8>,
-}
 
 /// How a Wi-Fi device sends to its access point at this moment.
 ///
@@ -63,15 +44,12 @@ pub struct WifiLink {
 /// is not associated; otherwise the system error.
 pub fn link(device: &str) -> io::Result<WifiLink> {
     let index = Netlink::open()?.index(device)?;
-    let mut socket = Socket::new(NETLINK_GENERIC)?;
-    socket.bind_auto()?;
-    socket.connect(&SocketAddr::new(0, 0))?;
-    let name = attribute(FAMILY_NAME, b"nl80211\0");
-    let answers = ask(&socket, CONTROLLER, GET_FAMILY, REQUEST, &name)?;
+    let socket = open(NETLINK_GENERIC)?;
+    let answers = ask(&socket, CONTROLLER, GET_FAMILY, 0, text(FAMILY_NAME, "nl80211"))?;
     let family = answers.iter().find_map(|answer| find(answer, FAMILY_ID)?.try_into().ok());
     let family = u16::from_ne_bytes(family.ok_or(io::ErrorKind::NotFound)?);
     let which = attribute(DEVICE, &index.to_ne_bytes());
-    let stations = ask(&socket, family, GET_STATION, REQUEST | DUMP, &which)?;
+    let stations = ask(&socket, family, GET_STATION, libc::NLM_F_DUMP, which)?;
     let links = stations.iter().filter_map(|station| station_link(station));
     links.max_by_key(|link| link.rate_bps).ok_or_else(|| io::ErrorKind::NotFound.into())
 }
@@ -109,22 +87,15 @@ fn ask(
     socket: &Socket,
     family: u16,
     command: u8,
-    flags: u16,
-    attributes: &[u8],
+    flags: libc::c_int,
+    attribute: Vec<u8>,
 ) -> io::Result<Vec<Vec<u8>>> {
-    let mut message = Vec::with_capacity(BOTH + attributes.len());
-    let length = u32::try_from(BOTH + attributes.len()).unwrap_or_default();
-    message.extend(length.to_ne_bytes());
-    message.extend(family.to_ne_bytes());
-    message.extend(flags.to_ne_bytes());
-    message.extend([0; 8]);
-    message.extend([command, 1, 0, 0]);
-    message.extend(attributes);
-    socket.send(&message, 0)?;
+    let flags = libc::NLM_F_REQUEST | flags;
+    socket.send(&message(family, flags, 0, &[command, 1, 0, 0], &[attribute]), 0)?;
     let mut answers = Vec::new();
     while answers.len() < MAX_MESSAGES {
         let (received, _) = socket.recv_from_full()?;
-        if take(&received, &mut answers)? || flags & DUMP == 0 {
+        if take(&received, &mut answers)? || flags & libc::NLM_F_DUMP == 0 {
             return Ok(answers);
         }
     }
@@ -132,47 +103,16 @@ fn ask(
 }
 
 /// Takes the messages of one datagram; returns whether they were the last ones.
-pub(crate) fn take(mut datagram: &[u8], answers: &mut Vec<Vec<u8>>) -> io::Result<bool> {
-    while let Some(header) = datagram.get(..HEADER) {
-        let length = u32::from_ne_bytes([header[0], header[1], header[2], header[3]]);
-        let length = usize::try_from(length).unwrap_or(usize::MAX);
-        let Some(message) = datagram.get(..length).filter(|_| length >= HEADER) else { break };
-        match u16::from_ne_bytes([header[4], header[5]]) {
-            DONE => return Ok(true),
-            ERROR => {
-                let code = message.get(HEADER..HEADER + 4).and_then(|code| code.try_into().ok());
-                return match code.map_or(0, i32::from_ne_bytes) {
-                    0 => Ok(true),
-                    code => Err(io::Error::from_raw_os_error(code.saturating_abs())),
-                };
-            }
-            _ => answers.push(message.get(BOTH..).unwrap_or_default().to_vec()),
+pub(crate) fn take(datagram: &[u8], answers: &mut Vec<Vec<u8>>) -> io::Result<bool> {
+    for message in messages(datagram) {
+        let message = message?;
+        match message.acknowledgement() {
+            _ if message.is_done() => return Ok(true),
+            Some(answer) => return answer.map(|()| true),
+            None => answers.push(message.body.get(HEADER..).unwrap_or_default().to_vec()),
         }
-        datagram = datagram.get(length.next_multiple_of(4)..).unwrap_or_default();
     }
     Ok(false)
-}
-
-/// An attribute: length, type, value, padded to a multiple of four.
-fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
-    let length = u16::try_from(4 + value.len()).unwrap_or_default();
-    let mut bytes = [length.to_ne_bytes(), kind.to_ne_bytes()].concat();
-    bytes.extend(value);
-    bytes.resize(bytes.len().next_multiple_of(4), 0);
-    bytes
-}
-
-/// The first attribute of a type. The two highest bits of a type are flags.
-fn find(mut attributes: &[u8], wanted: u16) -> Option<&[u8]> {
-    loop {
-        let [a, b, c, d] = *attributes.get(..4)?.first_chunk()?;
-        let length = usize::from(u16::from_ne_bytes([a, b]));
-        let value = attributes.get(4..length)?;
-        if u16::from_ne_bytes([c, d]) & 0x3fff == wanted {
-            return Some(value);
-        }
-        attributes = attributes.get(length.next_multiple_of(4)..)?;
-    }
 }
 
 #[cfg(test)]

@@ -9,9 +9,10 @@ mod nic;
 mod path;
 mod settings;
 
+use crate::document::{DOCTOR_SCHEMA, DoctorReport};
 use crate::facts::{Fact, Facts};
 use crate::target::{LossBudget, Target};
-use record::{Area, Check, CheckCommand, DOCTOR_SCHEMA, DoctorReport, Verdict};
+use record::{Area, Check, CheckCommand, Verdict};
 use units::BitRate;
 
 /// From this rate on a host needs tuning: ESnet's advice begins there.
@@ -55,7 +56,7 @@ pub fn report(
         notes.push(format!("cannot change settings: {}", facts.may_set.why_not()));
     }
     if target.rtt.is_none() {
-        notes.push("the RTT is unknown, so buffers are not checked: give --rtt".to_owned());
+        notes.push("the RTT is unknown, so buffers are not checked: give the RTT".to_owned());
     }
     DoctorReport {
         schema: DOCTOR_SCHEMA.to_owned(),

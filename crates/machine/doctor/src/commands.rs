@@ -8,12 +8,15 @@ mod linux;
 mod macos;
 mod windows;
 
+use crate::document::{DOCTOR_COMMANDS_SCHEMA, DoctorCommands, Recipe};
 use crate::target::Target;
-use record::{Area, DOCTOR_COMMANDS_SCHEMA, DoctorCommands, Recipe};
+use record::Area;
+use serde::{Deserialize, Serialize};
 use units::ByteCount;
 
 /// The system of another host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum System {
     /// Linux.
     Linux,

@@ -1,7 +1,6 @@
 //! The facts as read, without a verdict. A fact that could not be read holds the reason.
 
-use host::ethtool;
-use host::wifi::WifiLink;
+use record::nic;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use units::{BitRate, ByteCount, Rtt};
@@ -179,21 +178,21 @@ pub struct Device {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Nic {
     /// Ring sizes.
-    pub rings: Fact<ethtool::Rings>,
+    pub rings: Fact<nic::Rings>,
     /// Pause frames.
-    pub pause: Fact<ethtool::Pause>,
+    pub pause: Fact<nic::Pause>,
     /// Offloads.
-    pub offloads: Fact<ethtool::Offloads>,
+    pub offloads: Fact<nic::Offloads>,
     /// Energy-Efficient Ethernet.
-    pub eee: Fact<ethtool::Eee>,
+    pub eee: Fact<nic::Eee>,
     /// Interrupt coalescing.
-    pub coalescing: Fact<ethtool::Coalescing>,
+    pub coalescing: Fact<nic::Coalescing>,
     /// Link modes of both ends.
-    pub line: Fact<ethtool::Line>,
+    pub line: Fact<nic::Line>,
     /// The queue discipline at its root (tc(8)).
     pub qdisc: Fact<String>,
     /// How a Wi-Fi device sends now.
-    pub wifi: Fact<WifiLink>,
+    pub wifi: Fact<nic::WifiLink>,
 }
 
 impl Nic {
@@ -323,4 +322,49 @@ pub struct DiskFacts {
     pub method: String,
     /// Whether the file system is in memory.
     pub is_memory: bool,
+}
+
+/// The link rate that the host's device reports.
+#[must_use]
+pub fn link_rate(facts: &Facts) -> Option<BitRate> {
+    let device = facts.device.seen()?;
+    let wifi = device.wireless.as_ref().and_then(|_| device.nic.wifi.seen());
+    let wireless = wifi.map(|link| link.rate_bps);
+    let speed = device.speed_mbps.seen().map(|mbps| u64::from(*mbps) * 1_000_000);
+    wireless.or(speed.map(BitRate::from_bps)).filter(|rate| rate.bps() > 0)
+}
+
+#[cfg(test)]
+impl Facts {
+    /// A host of which nothing can be read.
+    pub(crate) fn unread(why: &str) -> Self {
+        Facts {
+            kernel: Fact::unread(why),
+            boot_line: Fact::unread(why),
+            settings: Settings::new(),
+            may_set: Fact::unread(why),
+            memory: Memory {
+                total: Fact::unread(why),
+                available: Fact::unread(why),
+                page_bytes: 4096,
+                tcp_holds: Fact::unread(why),
+                stalled_percent: Fact::unread(why),
+                tcp_counters: Fact::unread(why),
+            },
+            cpu: Cpu {
+                online: Fact::unread(why),
+                governors: Fact::unread(why),
+                driver: Fact::unread(why),
+                allowed_mhz: Fact::unread(why),
+                able_mhz: Fact::unread(why),
+                smt: Fact::unread(why),
+                load: Fact::unread(why),
+                backlog_drops: Fact::unread(why),
+            },
+            device: Fact::unread(why),
+            ports: Vec::new(),
+            path: None,
+            disk: None,
+        }
+    }
 }

@@ -3,10 +3,11 @@
 //!
 //! Pure, and bounded: at most [`MAX_LINES`] lines, of [`MAX_LINE`] bytes each, are read.
 
+mod document;
 mod netstat;
 mod ss;
 
-use record::{PASTED_SCHEMA, PastedReport};
+pub use document::{PASTED_SCHEMA, PastedConnection, PastedCounter, PastedReport};
 use tool_results::ss_details::is_details;
 
 /// Lines read; `netstat -s` prints 200, `ss -tin` two for each connection.

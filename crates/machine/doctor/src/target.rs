@@ -1,6 +1,7 @@
 //! The target a host is checked against.
 
-use record::DoctorTarget;
+use crate::document::DoctorTarget;
+use record::CheckCommand;
 use units::{BitRate, ByteCount, Rtt};
 
 /// MSS of an unknown path: an MTU of 1500 less the headers of IPv4, TCP and its timestamps.
@@ -120,26 +121,11 @@ impl Target {
         text
     }
 
-    /// The target as options of `longhaul tune`; `None` without an RTT.
+    /// The command that applies the plan for this target; `None` without an RTT.
     #[must_use]
-    pub fn flags(&self) -> Option<String> {
+    pub fn tune_apply(&self) -> Option<CheckCommand> {
         let rtt = self.rtt.filter(|rtt| *rtt > Rtt::ZERO)?;
-        let bps = self.rate.bps();
-        let rate = [(1_000_000_000, "gbit"), (1_000_000, "mbit"), (1_000, "kbit")]
-            .into_iter()
-            .find(|(unit, _)| bps > 0 && bps.is_multiple_of(*unit))
-            .map_or_else(|| format!("{bps}bit"), |(unit, name)| format!("{}{name}", bps / unit));
-        // Rounded up to a tenth of a millisecond: a measured RTT is never the longest.
-        let tenths = rtt.nanos().div_ceil(100_000);
-        let time = match tenths % 10 {
-            0 => format!("{}ms", tenths / 10),
-            rest => format!("{}.{rest}ms", tenths / 10),
-        };
-        let mut flags = format!("--rate {rate} --rtt {time}");
-        if self.streams() > 1 {
-            flags += &format!(" --streams {}", self.streams());
-        }
-        Some(flags)
+        Some(CheckCommand::tune_apply(self.rate, rtt, self.streams()))
     }
 
     /// The target as reported.
@@ -215,14 +201,9 @@ mod tests {
     }
 
     #[test]
-    fn flags_are_what_tune_takes() {
-        assert_eq!(target("10gbit", "200ms", 1).flags().unwrap(), "--rate 10gbit --rtt 200ms");
-        assert_eq!(
-            target("2500mbit", "163.61ms", 4).flags().unwrap(),
-            "--rate 2500mbit --rtt 163.7ms --streams 4"
-        );
-        assert_eq!(target("1bit", "1us", 1).flags().unwrap(), "--rate 1bit --rtt 0.1ms");
-        assert_eq!(target("1gbit", "0ms", 1).flags(), None);
+    fn without_an_rtt_there_is_no_plan() {
+        assert!(target("1gbit", "1us", 1).tune_apply().is_some());
+        assert_eq!(target("1gbit", "0ms", 1).tune_apply(), None);
         assert_eq!(target("1gbit", "0ms", 1).loss_budget(), None);
     }
 }

@@ -3,7 +3,8 @@
 
 use crate::arrivals::Arrivals;
 use crate::buffers::Pool;
-use crate::carrier::{Arrived, Carrier, CarrierEnds, Packet};
+use crate::carried::{Arrived, Packet};
+use crate::carrier::{Carrier, CarrierEnds};
 use crate::catch_up::CatchUp;
 use crate::interval_log::{IntervalLog, IntervalLogger, LinkState};
 use crate::packet::change;

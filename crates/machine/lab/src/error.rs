@@ -1,6 +1,7 @@
 //! Errors of a lab.
 
 use host::tun::TunError;
+use problem::Field;
 use std::io;
 use units::ByteCount;
 
@@ -58,7 +59,7 @@ pub enum LabError {
         known: String,
     },
     /// Another lab has that name.
-    #[error("a lab named '{name}' is already running; choose another name with --name")]
+    #[error("a lab named '{name}' is already running; choose another name with {}", Field::Name)]
     NameTaken {
         /// The name.
         name: String,
@@ -75,7 +76,7 @@ pub enum LabError {
     #[error("no lab is running; start one with `longhaul lab up` or `longhaul lab shell`")]
     NoneRuns,
     /// More than one.
-    #[error("several labs are running: {known}; select one with --lab")]
+    #[error("several labs are running: {known}; select one with {}", Field::Lab)]
     SeveralRun {
         /// Their names.
         known: String,
@@ -92,7 +93,10 @@ pub enum LabError {
     )]
     FixedMtu,
     /// The driver cannot carry out a setting.
-    #[error("NFQUEUE cannot carry out these settings ({reason}); start the lab with --driver tun")]
+    #[error(
+        "NFQUEUE cannot carry out these settings ({reason}); start the lab with {} tun",
+        Field::Driver
+    )]
     NeedsTun {
         /// What the driver cannot do.
         reason: String,
@@ -154,7 +158,7 @@ fn remedy(key: &str, source: &io::Error) -> &'static str {
     match source.kind() {
         io::ErrorKind::NotFound => "; sysctl -a lists the names",
         io::ErrorKind::PermissionDenied if key.starts_with("net.ipv4.tcp_congestion") => {
-            "; choose it with --cc"
+            "; each test chooses it"
         }
         io::ErrorKind::PermissionDenied => "; it is a setting of the whole machine",
         io::ErrorKind::InvalidInput => "; the kernel rejects that value",

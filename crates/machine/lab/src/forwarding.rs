@@ -9,7 +9,6 @@
 //! It has no addresses and no names for anyone: hop limits arrive as they were sent.
 
 use crate::LabError;
-use crate::carrier::CarrierEnds;
 use crate::cores::Cores;
 use crate::queue_carrier::{QueueEnds, QueueNumbers};
 use crate::watch::Direction;
@@ -73,7 +72,7 @@ impl Forwarding {
 
     /// Connects the devices of all links, and returns what carries the packets of each
     /// direction.
-    pub(crate) fn connect(&self, plan: &Plan) -> io::Result<Vec<[CarrierEnds; 2]>> {
+    pub(crate) fn connect(&self, plan: &Plan) -> io::Result<Vec<[Box<QueueEnds>; 2]>> {
         self.namespace.run(|| {
             let netlink = Netlink::open()?;
             let mut queues = Vec::new();
@@ -120,7 +119,7 @@ impl Forwarding {
     }
 }
 
-fn carrier(netlink: &Netlink, link: usize, direction: Direction) -> io::Result<CarrierEnds> {
+fn carrier(netlink: &Netlink, link: usize, direction: Direction) -> io::Result<Box<QueueEnds>> {
     let (from, to) = ends(direction);
     let sizes = TrainSizes::open(netlink.index(&device(link, from))?)?;
     let sender = PacketSender::open(&device(link, to), address(link, to))?;
@@ -132,7 +131,7 @@ fn carrier(netlink: &Netlink, link: usize, direction: Direction) -> io::Result<C
             buffer >> 10
         )));
     }
-    Ok(CarrierEnds::Queue(Box::new(carrier)))
+    Ok(Box::new(carrier))
 }
 
 /// The ends that a direction leads from and to.

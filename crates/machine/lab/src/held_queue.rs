@@ -5,7 +5,7 @@
 //! cannot be dropped alone. What can be done is to take all trains from the head in turn, to drop
 //! some and to move the others to the end of another queue, in the same order.
 
-use crate::carrier::{Body, Packet};
+use crate::carried::{Body, Packet};
 use host::packet_queue::{PacketQueue, QueuedPacket, Verdict};
 use host::tun::VNET_HEADER;
 use std::collections::VecDeque;

@@ -1,15 +1,16 @@
 //! Idle RTT of a path, measured with ICMP echo.
 
-use crate::{LabError, validity};
+use crate::LabError;
 use host::netns::NetNs;
 use host::{clock, wait};
+use link::Rate;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::io::{self, Read};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::thread;
 use std::time::{Duration, Instant};
 use topology::{Direction, PathSpec};
-use units::ByteCount;
+use units::{BitRate, ByteCount};
 
 /// An idle RTT, without serialisation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,7 +126,7 @@ pub(crate) fn measure(
     let serialisation: Duration = path
         .directions()
         .into_iter()
-        .filter_map(|direction| Some(validity::constant_rate(direction)?.time_for(size)))
+        .filter_map(|direction| Some(constant_rate(direction)?.time_for(size)))
         .sum();
     // On a path so slow that echoes queue behind each other, the RTT is not idle.
     if serialisation > echoes.apart || path.mean_rtt() > Duration::from_secs(5) {
@@ -200,6 +201,14 @@ fn echo(
             None if now.duration_since(first) >= busy_wait => thread::sleep(LATE_POLL),
             _ => std::hint::spin_loop(),
         }
+    }
+}
+
+/// The rate, if it is constant.
+pub(crate) fn constant_rate(direction: &Direction) -> Option<BitRate> {
+    match direction.config().rate {
+        Rate::Constant(rate) => Some(rate),
+        _ => None,
     }
 }
 

@@ -19,6 +19,7 @@ mod arrivals;
 mod at_once;
 mod buffers;
 pub mod capture;
+mod carried;
 mod carrier;
 mod catch_up;
 pub mod check;

@@ -10,7 +10,7 @@
 //! Trains that the link dropped whole wait for their turn, too; where they take too much memory,
 //! those that remain are moved to a third queue (see [`held_queue`](crate::held_queue)).
 
-use crate::carrier::{Arrived, Body, HeldTrain, Packet};
+use crate::carried::{Arrived, Body, HeldTrain, Packet};
 use crate::held_queue::{HeldQueue, is_of};
 use crate::packet::{Layout, vnet_header};
 use host::packet_queue::{PacketQueue, Verdict, WHOLE};

@@ -2,7 +2,7 @@
 
 use crate::at_once;
 use crate::buffers::Pool;
-use crate::carrier::{Arrived, Body, CarrierEnds, Packet};
+use crate::carried::{Arrived, Body, Packet};
 use crate::hosts::LabHost;
 use crate::packet::{Layout, change};
 use crate::watch::Direction;
@@ -34,7 +34,7 @@ pub(crate) struct TunCarrier {
 pub(crate) fn of_links(
     hosts: &[LabHost],
     links: &[[usize; 2]],
-) -> io::Result<Vec<[CarrierEnds; 2]>> {
+) -> io::Result<Vec<[TunCarrier; 2]>> {
     let both = |link: usize| [Direction::Up, Direction::Down].map(|direction| (link, direction));
     let all: Vec<_> = (0..links.len()).flat_map(both).collect();
     let carriers =
@@ -50,17 +50,13 @@ fn carrier(
     link: usize,
     between: [usize; 2],
     direction: Direction,
-) -> Option<CarrierEnds> {
+) -> Option<TunCarrier> {
     let [from, to] = match direction {
         Direction::Up => between,
         Direction::Down => [between[1], between[0]],
     };
     let times = hosts[from].transmit_times(link);
-    Some(CarrierEnds::Tun(TunCarrier {
-        from: hosts[from].tun(link)?,
-        times,
-        to: hosts[to].tun(link)?,
-    }))
+    Some(TunCarrier { from: hosts[from].tun(link)?, times, to: hosts[to].tun(link)? })
 }
 
 impl TunCarrier {

@@ -2,7 +2,7 @@
 
 use crate::direction::DirectionCounters;
 use crate::driver_choice::ChosenDriver;
-use crate::idle::IdleRtt;
+use crate::idle::{IdleRtt, constant_rate};
 use hdrhistogram::Histogram;
 use link::{Loss, Rate};
 use record::{
@@ -178,7 +178,8 @@ impl ValidityCheck<'_> {
         let mut reasons = Vec::new();
         if let (Some(omit), None) = (self.omit, self.covered_from) {
             let seconds = omit.as_secs_f64();
-            reasons.push(format!("the run ended within the {seconds} s that --omit leaves out"));
+            reasons
+                .push(format!("the run ended within the {seconds} s that the report leaves out"));
         }
         if did.drops.unintended > 0 {
             reasons.push(format!(
@@ -189,7 +190,7 @@ impl ValidityCheck<'_> {
         let uncounted: u64 = self.per_direction.iter().map(|totals| totals.uncounted).sum();
         if uncounted > 0 {
             reasons.push(format!(
-                "{uncounted} segmentation-offload packets were treated as one packet each, as those of tunnels and with IPv6 extension headers are: use --driver tun"
+                "{uncounted} segmentation-offload packets were treated as one packet each, as those of tunnels and with IPv6 extension headers are: use the TUN driver"
             ));
         }
         let bound = MAX_LATENESS.max(self.path.rtt().duration() / 20);
@@ -246,14 +247,6 @@ impl ValidityCheck<'_> {
                 )
             })
         })
-    }
-}
-
-/// The rate, if it is constant.
-pub(crate) fn constant_rate(direction: &Direction) -> Option<BitRate> {
-    match direction.config().rate {
-        Rate::Constant(rate) => Some(rate),
-        _ => None,
     }
 }
 

@@ -12,7 +12,7 @@ pub const PERSISTED: &str = "/etc/sysctl.d/90-longhaul.conf";
 pub(crate) const MAX_BYTES: u64 = 64 << 10;
 const MAX_LINES: usize = 1000;
 
-const HEAD: &str = "# Written by `longhaul tune apply --persist`; `longhaul tune rollback` puts back \
+const HEAD: &str = "# Written by `longhaul tune apply`; `longhaul tune rollback` puts back \
                     what was here before.\n";
 
 /// The file's text with `values` set and its other values preserved.

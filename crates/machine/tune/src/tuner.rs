@@ -3,6 +3,7 @@
 use crate::apply::same;
 use crate::journal::{Begun, Entry, FileChange, Journal, JournalStore, Line};
 use crate::{Disk, Identity, JournalError, Lock, Settings, persist};
+use problem::Field;
 use record::is_tuned_value as is_value;
 use record::{Outcome, PlannedSetting, TUNE_APPLY_SCHEMA, TuneApplied, TunePlan, Written};
 use std::io;
@@ -39,7 +40,8 @@ pub enum TunerError {
     /// None of the settings may be changed from here.
     #[error(
         "cannot change {key}: {source}; run as root (sudo), in a container with --privileged or \
-         --sysctl, or try it in a lab: --in-lab"
+         --sysctl, or try it in a lab: {}",
+        Field::InLab
     )]
     NotPermitted {
         /// One of them.
@@ -50,7 +52,7 @@ pub enum TunerError {
     /// The boot file has settings that Longhaul did not write.
     #[error(
         "{} has settings that are not Longhaul's ({why}): move them to another file in its \
-         directory, or omit --persist", path.display()
+         directory, or omit {}", path.display(), Field::Persist
     )]
     Shared {
         /// The file.

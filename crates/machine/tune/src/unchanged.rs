@@ -46,7 +46,7 @@ const UNCHANGED: [(&str, &str); 8] = [
     ),
     (
         "net.core.default_qdisc",
-        "fq is for hosts that pace, with BBR (--congestion bbr) or SO_MAX_PACING_RATE; keep \
+        "fq is for hosts that pace, with BBR or SO_MAX_PACING_RATE; keep \
          fq_codel elsewhere: it limits the delay in this host's own queue (RFC 8290)",
     ),
 ];

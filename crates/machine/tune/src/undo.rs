@@ -218,9 +218,12 @@ impl Tuner<'_> {
 fn changed_by_others(set: Option<&str>) -> String {
     match set {
         Some(set) => {
-            format!("changed by someone else since it was set to {set}; --force overwrites")
+            format!(
+                "changed by someone else since it was set to {set}; a forced rollback overwrites it"
+            )
         }
-        None => "changed by someone else since it was written; --force overwrites".to_owned(),
+        None => "changed by someone else since it was written; a forced rollback overwrites it"
+            .to_owned(),
     }
 }
 

@@ -1,7 +1,6 @@
 //! Network counters of the host: their growth between polls.
 
-use crate::counter_docs::COUNTERS;
-use record::CounterChange;
+use record::{COUNTERS, CounterChange};
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -9,13 +9,12 @@
 //! | every sample of every connection | `connection_log` |
 //! | samples of one connection as a measurement, with a finding | `transfer` |
 //! | which process has a socket open | `owners` |
-//! | counters of the host, and what they mean | `counters`, `counter_docs` |
+//! | counters of the host, and what they mean | `counters`, with what `record` says of them |
 //! | recording samples to a file | `recorder` |
 //!
 //! The `diagnose` crate decides what limited a connection, as for a test.
 
 mod connection_log;
-mod counter_docs;
 mod counters;
 mod owners;
 mod recorder;
@@ -26,7 +25,6 @@ mod transfer;
 mod watcher;
 
 pub use connection_log::{ConnectionLog, LoggedConnection};
-pub use counter_docs::{CounterDoc, counter_doc};
 pub use recorder::{Recorder, Written};
 pub use select::{Prefix, PrefixError, Selection, Sort};
 pub use transfer::{Transfer, stream_of_both_ends, transfer};

@@ -1,5 +1,6 @@
 //! Filtering and sorting of connections.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
@@ -89,7 +90,8 @@ impl Selection {
 }
 
 /// The order of connections.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Sort {
     /// Highest rate first.
     #[default]

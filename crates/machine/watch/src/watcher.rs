@@ -8,6 +8,7 @@ use crate::track::{self, Track};
 use crate::transfer::transfer;
 use host::sock_diag::SockDiag;
 use host::{clock, identity};
+use problem::Field;
 use record::{
     BbrView, ConnectionId, ConnectionSample, CounterChange, WATCH_SCHEMA, WatchReport,
     WatchedConnection,
@@ -34,7 +35,8 @@ pub enum WatchError {
     Forbidden(u32),
     /// The process is in another network namespace.
     #[error(
-        "process {0} is in another network namespace; run: nsenter -t {0} -n longhaul watch --pid {0}"
+        "process {0} is in another network namespace; run: nsenter -t {0} -n longhaul watch {pid} {0}",
+        pid = Field::Pid
     )]
     Elsewhere(u32),
     /// Neither connections nor counters are available.

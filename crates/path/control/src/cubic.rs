@@ -208,6 +208,8 @@ impl CongestionControl for Cubic {
         if let Some(rtt) = ack.rtt {
             self.observe_rtt(ack, rtt);
         }
+        //= https://www.rfc-editor.org/rfc/rfc9438#section-5.8
+        //# CUBIC does not increase its congestion window if a flow is application limited.
         if ack.phase == Phase::Recovery || ack.newly_acked == 0 || !ack.cwnd_limited {
             return;
         }
@@ -228,6 +230,9 @@ impl CongestionControl for Cubic {
             return;
         }
         let cwnd = self.window.cwnd;
+        //= https://www.rfc-editor.org/rfc/rfc9438#section-4.7
+        //# With fast convergence, when a congestion event occurs, _W_max_ is updated as
+        //# follows, before the window reduction described in Section 4.6.
         // Fast convergence (RFC 9438 section 4.7).
         self.last_max =
             if cwnd < self.last_max { cwnd * (SCALE + BETA) / (2 * SCALE) } else { cwnd };
@@ -242,6 +247,12 @@ impl CongestionControl for Cubic {
     fn on_retransmission_timeout(&mut self, congestion: &Congestion) {
         self.on_congestion(congestion);
         self.window.collapse();
+        //= https://www.rfc-editor.org/rfc/rfc9438#section-4.8
+        //# During the first congestion avoidance stage after a timeout, CUBIC increases its
+        //# congestion window size using Figure 1, where _t_ is the elapsed time since the
+        //# beginning of the current congestion avoidance stage, _K_ is set to 0, and _W_max_
+        //# is set to the congestion window size at the beginning of the current congestion
+        //# avoidance stage.
         // Linux forgets the path, its least RTT too.
         self.last_max = 0;
         self.min_rtt_ns = 0;
@@ -256,6 +267,9 @@ impl CongestionControl for Cubic {
     }
 
     fn on_idle_end(&mut self, _now: Nanos, idle_ns: u64, timeouts: u32) {
+        //= https://www.rfc-editor.org/rfc/rfc9438#section-4.2
+        //# The elapsed time _t_ in Figure 1 MUST NOT include periods during which _cwnd_ has
+        //# not been updated due to application-limited behavior (see Section 5.8).
         // The cubic function does not go on while nothing is sent.
         if let Some(start) = &mut self.growth.start {
             *start += idle_ns / TICK_NS;

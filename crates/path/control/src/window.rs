@@ -40,6 +40,9 @@ impl Window {
     /// Slow start: one packet for each acknowledged, up to the threshold. Gives the
     /// packets that are left for congestion avoidance.
     pub(crate) fn slow_start(&mut self, acked: u64) -> u64 {
+        //= https://www.rfc-editor.org/rfc/rfc5681#section-3.1
+        //# Slow start ends when cwnd exceeds ssthresh (or, optionally, when it reaches it, as
+        //# noted above) or when congestion is observed.
         let room = self.threshold.saturating_sub(self.cwnd);
         let grown = acked.min(room);
         self.cwnd += grown;
@@ -48,6 +51,9 @@ impl Window {
 
     /// Congestion avoidance: one packet for each `per` acknowledged.
     pub(crate) fn increase(&mut self, acked: u64, per: u64) {
+        //= https://www.rfc-editor.org/rfc/rfc5681#section-3.1
+        //# During congestion avoidance, cwnd is incremented by roughly 1 full-sized segment
+        //# per round-trip time (RTT).
         let per = per.max(1);
         // What was saved up for a slower growth gives one packet at most.
         if self.credit >= per {
@@ -62,6 +68,8 @@ impl Window {
     /// Sets the threshold at the beginning of a recovery.
     pub(crate) fn reduce_to(&mut self, threshold: u64) {
         self.prior = (self.cwnd, self.threshold);
+        //= https://www.rfc-editor.org/rfc/rfc5681#section-3.1
+        //# ssthresh = max (FlightSize / 2, 2*SMSS)            (4)
         self.threshold = threshold.max(2);
     }
 
@@ -73,6 +81,10 @@ impl Window {
 
     /// A retransmission timeout: slow start from one packet (RFC 5681 equation 4).
     pub(crate) fn collapse(&mut self) {
+        //= https://www.rfc-editor.org/rfc/rfc5681#section-3.1
+        //# Furthermore, upon a timeout (as specified in [RFC2988]) cwnd MUST be set to no more
+        //# than the loss window, LW, which equals 1 full-sized segment (regardless of the
+        //# value of IW).
         self.cwnd = 1;
         self.credit = 0;
     }
@@ -92,6 +104,9 @@ impl Window {
         if self.threshold != u64::MAX {
             self.threshold = self.threshold.max(self.cwnd * 3 / 4);
         }
+        //= https://www.rfc-editor.org/rfc/rfc5681#section-4.1
+        //# Therefore, a TCP SHOULD set cwnd to no more than RW before beginning transmission
+        //# if the TCP has not sent data in an interval exceeding the retransmission timeout.
         let restart = INITIAL_WINDOW.min(self.cwnd);
         self.cwnd = self.cwnd.checked_shr(timeouts).unwrap_or(0).max(restart);
         self.credit = 0;

@@ -50,10 +50,18 @@ impl Rack {
         min_rtt_ns: Option<u64>,
     ) {
         let rtt_ns = now.nanos_since(delivered.sent);
+        //= https://www.rfc-editor.org/rfc/rfc8985#section-6.2
+        //# To avoid spurious inferences, ignore a segment as invalid if any of its sequence range
+        //# has been retransmitted before and if either of two conditions is true:
+        //#
+        //# 2.  The segment was last retransmitted less than RACK.min_rtt ago.
         if ambiguous && min_rtt_ns.is_some_and(|least| rtt_ns < least) {
             // It was the original that was delivered.
             return;
         }
+        //= https://www.rfc-editor.org/rfc/rfc8985#section-6.2
+        //# Among all the segments newly ACKed or SACKed by this ACK that pass the checks
+        //# above, update the RACK.rtt to be the RTT sample calculated using this ACK.
         let key = (delivered.order, delivered.run.end);
         if self.newest.is_none_or(|newest| key > newest) {
             self.newest = Some(key);
@@ -63,6 +71,9 @@ impl Rack {
 
     /// A packet that was sent once arrived after one sent later.
     pub(crate) fn on_reordering(&mut self) {
+        //= https://www.rfc-editor.org/rfc/rfc8985#section-6.2
+        //# If a never-retransmitted segment that's below RACK.fack is (selectively or
+        //# cumulatively) acknowledged, it has been delivered out of order.
         self.reordering = true;
     }
 
@@ -70,6 +81,10 @@ impl Rack {
     /// section 6.2, step 4). `prior_delivered`: packets delivered when the newest
     /// delivered packet was sent.
     pub(crate) fn on_duplicate(&mut self, prior_delivered: u64, delivered: u64) {
+        //= https://www.rfc-editor.org/rfc/rfc8985#section-3.3.2
+        //# The RACK reordering window SHOULD adaptively increase (using the algorithm in "Step
+        //# 4: Update RACK reordering window" below) if the sender receives a Duplicate
+        //# Selective Acknowledgment (DSACK) option [RFC2883].
         if prior_delivered >= self.round_end {
             self.steps = (self.steps + 1).min(255);
             self.persist = STEPS_LAST;
@@ -78,6 +93,11 @@ impl Rack {
     }
 
     pub(crate) fn on_recovery_end(&mut self) {
+        //= https://www.rfc-editor.org/rfc/rfc8985#section-6.2
+        //# Else if exiting Fast or RTO recovery:
+        //# RACK.reo_wnd_persist -= 1
+        //# If RACK.reo_wnd_persist <= 0:
+        //# RACK.reo_wnd_mult = 1
         self.persist = self.persist.saturating_sub(1);
         if self.persist == 0 {
             self.steps = 1;
@@ -86,9 +106,15 @@ impl Rack {
 
     /// Time by which packets may overtake others, ns.
     fn window_ns(&self, board: &Scoreboard, around: &Surroundings) -> u64 {
+        //= https://www.rfc-editor.org/rfc/rfc8985#section-3.3.2
+        //# The reordering window SHOULD be set to zero if no reordering has been observed on
+        //# the connection so far, and either (a) three segments have been SACKed since the
+        //# last recovery or (b) the sender is already in fast or RTO recovery.
         if !self.reordering && (around.recovering || board.sacked() >= DUPTHRESH) {
             return 0;
         }
+        //= https://www.rfc-editor.org/rfc/rfc8985#section-3.3.2
+        //# The RACK reordering window MUST be bounded, and this bound SHOULD be SRTT.
         (around.min_rtt_ns / 4 * self.steps).min(around.smoothed_ns)
     }
 

@@ -170,6 +170,9 @@ impl Receiver {
         if run.start <= self.next && self.beyond.is_empty() {
             self.advance(run.end);
         } else {
+            //= https://www.rfc-editor.org/rfc/rfc5681#section-4.2
+            //# Out-of-order data segments SHOULD be acknowledged immediately, in order to
+            //# accelerate loss recovery.
             // Out of order, or a hole is filled: acknowledged at once (RFC 5681).
             self.due = true;
             self.beyond.insert(ahead);
@@ -184,6 +187,10 @@ impl Receiver {
         if self.due {
             return;
         }
+        //= https://www.rfc-editor.org/rfc/rfc5681#section-4.2
+        //# Specifically, an ACK SHOULD be generated for at least every second full-sized
+        //# segment, and MUST be generated within 500 ms of the arrival of the first
+        //# unacknowledged packet.
         if self.pending >= EVERY || self.quick > 0 {
             self.due = true;
         } else if self.delayed.is_none() {
@@ -260,6 +267,11 @@ impl Receiver {
         if self.beyond.is_empty() {
             return blocks;
         }
+        //= https://www.rfc-editor.org/rfc/rfc2018#section-4
+        //# The first SACK block (i.e., the one immediately following the kind and length
+        //# fields in the option) MUST specify the contiguous block of data containing the
+        //# segment which triggered this ACK, unless that segment advanced the Acknowledgment
+        //# Number field in the header.
         for packet in self.recent.iter().flatten() {
             if let Some(block) = self.beyond.containing(*packet) {
                 blocks.push(block);

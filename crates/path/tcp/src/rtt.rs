@@ -6,8 +6,13 @@ use units::Rtt;
 /// all).
 const MIN_MARGIN_NS: u64 = 200_000_000;
 /// Before the first sample.
+//= https://www.rfc-editor.org/rfc/rfc6298#section-2
+//# Until a round-trip time (RTT) measurement has been made for a segment sent between the
+//# sender and receiver, the sender SHOULD set RTO <- 1 second
 const INITIAL_TIMEOUT_NS: u64 = 1_000_000_000;
 /// The longest timeout, backoff included.
+//= https://www.rfc-editor.org/rfc/rfc6298#section-2
+//# A maximum value MAY be placed on RTO provided it is at least 60 seconds.
 const MAX_TIMEOUT_NS: u64 = 120_000_000_000;
 
 /// The estimator of a connection.
@@ -27,6 +32,11 @@ impl RttEstimator {
         let rtt = rtt_ns.max(1_000);
         self.backoff = 0;
         self.min_ns = Some(self.min_ns.map_or(rtt, |least| least.min(rtt)));
+        //= https://www.rfc-editor.org/rfc/rfc6298#section-2
+        //# When the first RTT measurement R is made, the host MUST set
+        //#
+        //# SRTT <- R
+        //# RTTVAR <- R/2
         if self.smoothed_ns == 0 {
             self.smoothed_ns = rtt;
             self.deviation_ns = rtt / 2;
@@ -44,6 +54,8 @@ impl RttEstimator {
     }
 
     pub(crate) fn back_off(&mut self) {
+        //= https://www.rfc-editor.org/rfc/rfc6298#section-5
+        //# The host MUST set RTO <- RTO * 2 ("back off the timer").
         self.backoff = self.backoff.saturating_add(1);
     }
 

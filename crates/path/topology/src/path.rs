@@ -10,14 +10,17 @@
 
 mod bottleneck;
 mod direction;
+mod discipline;
 mod error;
 mod files;
 mod key;
+mod key_position;
 mod key_table;
 mod layer;
 mod loss;
 mod named;
 mod names;
+mod quantity;
 mod queues;
 mod setting;
 mod size;
@@ -78,7 +81,7 @@ impl PathSpec {
         let rate = Setting::Rate(RateSetting::Constant(rate));
         let rate = Entry { setting: rate, text };
         let mut layer = Layer::default();
-        let delays = Entry::of_rtt(rtt, &words::exact_time(rtt.nanos()));
+        let delays = Entry::of_rtt(rtt, &quantity::exact_time(rtt.nanos()));
         let settings =
             [(Key::Rate, [Some(rate.clone()), Some(rate)]), (Key::Delay, delays.map(Some))];
         layer.settings.insert(0, settings.into());
@@ -127,7 +130,7 @@ impl PathSpec {
             };
             let when = match state.at {
                 0 => String::new(),
-                at => format!("from {}", words::exact_time(at)),
+                at => format!("from {}", quantity::exact_time(at)),
             };
             let position = [direction, &when].into_iter().filter(|words| !words.is_empty());
             let position: Vec<&str> = position.collect();

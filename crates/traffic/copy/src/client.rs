@@ -15,7 +15,9 @@ pub(crate) use far_side::CONTROL_LANE;
 use far_side::FarSide;
 use host::clock;
 use host::stop::StopFlag;
+use problem::Field;
 pub use segments::PathMtu;
+use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 use tcp_trial::TcpTrial;
 use units::BitRate;
@@ -48,7 +50,8 @@ pub struct Remote {
 }
 
 /// Which transport to use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Choice {
     /// UDT; TCP where UDP is blocked.
     Auto,
@@ -93,7 +96,8 @@ impl CopyPlan {
 }
 
 /// What carries a copy, and why.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Notice {
     /// This transport does from now on.
     Connected(Transport),
@@ -275,9 +279,10 @@ impl Attempt<'_> {
                     Transport::UdtNative
                 }
                 None if self.transport == Choice::Only(Transport::UdtNative) => {
-                    return Err(CopyError::Connection(
-                        "UDP does not get through; use --transport tcp".into(),
-                    ));
+                    return Err(CopyError::Connection(format!(
+                        "UDP does not get through; use {} tcp",
+                        Field::Transport
+                    )));
                 }
                 None => {
                     let lanes = far.connect_tcp(self.plan.streams, CONNECT, Some(0))?;

@@ -24,7 +24,7 @@ pub struct Progress {
 }
 
 /// The counters at one moment.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize)]
 pub struct Figures {
     /// Files, directories and links found so far.
     pub listed_entries: u64,

@@ -368,7 +368,7 @@ fn errors_name_the_remedy() {
     let said = |result: Result<Summary, CopyError>| result.unwrap_err().to_string();
     let file = || ends.near("file");
     let read_only = said(ends.copy(&[file()], Ends::far(""), over));
-    assert!(read_only.contains("--writable"), "{read_only}");
+    assert!(read_only.contains("‹writable›"), "{read_only}");
     let twice = said(ends.copy(&[file(), ends.near("d/file")], Ends::far(""), over));
     assert!(twice.contains("two sources"), "{twice}");
     let missing = said(ends.copy(&[ends.near("none")], Ends::far(""), over));

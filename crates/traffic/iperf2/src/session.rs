@@ -11,6 +11,7 @@ use crate::{sockets, tcp::drain, udp};
 use host::address::with_port;
 use host::clock;
 use iperf2_proto::{Amount, ClientHeader, Mode, Pace, Preamble, header};
+use problem::Field;
 use socket2::SockRef;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -158,7 +159,10 @@ where
         let receive = |meter| {
             let received = tcp::receive(context, stream, length, Some(until), meter, idle);
             if received.is_ok() && clock::now() >= until {
-                let reason = "the client sent for longer than announced, or than --max-time";
+                let reason = format!(
+                    "the client sent for longer than announced, or than {}",
+                    Field::MaxTime
+                );
                 return Err(aborted(io::Error::new(io::ErrorKind::TimedOut, reason)));
             }
             received.map_err(aborted)

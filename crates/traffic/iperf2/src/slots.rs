@@ -2,6 +2,7 @@
 
 use host::address_key::AddressKey;
 use host::lock::lock;
+use problem::Field;
 use std::collections::HashMap;
 use std::fmt;
 use std::net::IpAddr;
@@ -33,13 +34,15 @@ pub(crate) enum LimitReached {
 impl fmt::Display for LimitReached {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            LimitReached::Total => f.write_str(
-                "server busy: all stream slots are in use; wait, or raise --max-streams",
+            LimitReached::Total => write!(
+                f,
+                "server busy: all stream slots are in use; wait, or raise {}",
+                Field::MaxStreams
             ),
             LimitReached::Address(key) => write!(
                 f,
-                "server busy: {key} has the maximum number of streams; wait, or raise \
-                 --max-per-address"
+                "server busy: {key} has the maximum number of streams; wait, or raise {}",
+                Field::MaxPerAddress
             ),
         }
     }

@@ -14,6 +14,7 @@ use crate::udp::{self, UdpPath};
 use host::address::{beside, canonical, with_port};
 use host::clock;
 use iperf2_proto::{ClientHeader, Mode};
+use problem::Field;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::thread::{self, Scope};
 use std::time::Duration;
@@ -39,8 +40,11 @@ where
         if header.mode == Mode::Reverse && !trusted {
             context.peer_error(
                 peer,
-                &"refused -u -R: source addresses can be forged; permit it with --trust-udp, or use \
-                 --full-duplex",
+                &format!(
+                    "refused -u -R: source addresses can be forged; permit it with {}, or run \
+                     both directions at once",
+                    Field::TrustUdp
+                ),
             );
             return;
         }

@@ -14,11 +14,13 @@ mod error;
 mod framing;
 mod naming;
 mod output;
+mod report;
 mod running;
 mod source;
 
 pub use error::CaptureError;
 pub use output::Output;
+pub use report::report;
 pub use running::{Ending, Event, Limits, LiveCapture, Totals};
 pub use source::{CaptureConfig, DEFAULT_BUFFER, DEFAULT_SNAPLEN, MAX_SNAPLEN};
 

@@ -6,6 +6,7 @@ use crate::naming::numbered;
 use capture::write::{self, CaptureCounters, CapturedPacket, STATISTICS_LEN, WriteFormat};
 use host::capture_file;
 use host::privileges::User;
+use problem::Field;
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::PathBuf;
@@ -78,7 +79,8 @@ impl OpenOutput {
             Output::Rotating { path, files, size } => {
                 if !(2..=MAX_FILES).contains(&files) || size < MIN_FILE {
                     return Err(CaptureError::Rotation(format!(
-                        "--ring takes 2 to {MAX_FILES} files of at least {MIN_FILE} each"
+                        "{} takes 2 to {MAX_FILES} files of at least {MIN_FILE} each",
+                        Field::Ring
                     )));
                 }
                 let all = (1..=files).map(|number| create(numbered(&path, number, files)));

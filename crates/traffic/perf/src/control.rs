@@ -8,7 +8,7 @@ use crate::{
 use host::address::canonical;
 use host::{address_key::AddressKey, clock, tcp_info::TcpInfo, wait};
 use iperf3_proto::{Decoder, Order, Refusal, Role, State, framing};
-use serde::{Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use socket2::{SockRef, TcpKeepalive};
 use std::{
     io::{self, Read, Write},
@@ -31,11 +31,13 @@ const SAMPLE_MEMORY_TIMEOUT: Duration = Duration::from_secs(1);
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// TCP keepalive of the control connection (RFC 9293 section 3.8.4).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Keepalive {
     /// Idle time before the first probe.
+    #[serde(with = "units::seconds")]
     pub idle: Duration,
     /// Interval between probes.
+    #[serde(with = "units::seconds")]
     pub interval: Duration,
     /// Unanswered probes that close the connection.
     pub count: u32,

@@ -2,6 +2,7 @@
 
 use host::remedy;
 use iperf3_proto::{FrameError, OrderError, ParamError, Refusal, Role};
+use problem::{Fault, Field, Problem};
 use std::{io, net::SocketAddr, path::PathBuf, time::Duration};
 use units::BitRate;
 
@@ -11,12 +12,14 @@ use units::BitRate;
 #[non_exhaustive]
 pub enum PerfError {
     /// An invalid setting.
-    #[error("{what}: {remedy}")]
+    #[error("{what}: {accepted}")]
     Setting {
+        /// The field of the configuration.
+        field: Field,
         /// The setting and its value.
         what: String,
         /// The valid range or values.
-        remedy: String,
+        accepted: String,
     },
     /// The host name has no address of the requested family.
     #[error(transparent)]
@@ -240,7 +243,7 @@ pub enum PerfError {
     },
     /// No test data was acknowledged by the other end.
     #[error(
-        "the {role} {address} acknowledged no data for {} s; check whether the path is down, or drops full-size packets (longhaul doctor --to)", waited.as_secs()
+        "the {role} {address} acknowledged no data for {} s; check whether the path is down, or drops full-size packets (longhaul doctor tests both)", waited.as_secs()
     )]
     Stalled {
         /// The other end's role.
@@ -263,7 +266,7 @@ pub enum PerfError {
     /// The server did not reply to the datagrams that open a UDT stream.
     #[error(
         "the server {address} did not reply by UDP within {} ms: UDT needs `longhaul server` \
-         there, and UDP to and from that port allowed in the firewalls; without --udt the test \
+         there, and UDP to and from that port allowed in the firewalls; without UDT the test \
          uses TCP, unencrypted", waited.as_millis()
     )]
     NoUdt {
@@ -275,7 +278,7 @@ pub enum PerfError {
     /// UDT loses packets without a queue and delivers little: the path may police UDP.
     #[error(
         "the path to {address} may police UDP: UDT loses packets without a queue and delivers \
-         {delivered}; without --udt the test uses TCP"
+         {delivered}; without UDT the test uses TCP"
     )]
     Policed {
         /// The server.
@@ -322,6 +325,17 @@ pub enum PerfError {
         /// The kernel's error.
         source: io::Error,
     },
+}
+
+impl From<PerfError> for Problem {
+    fn from(error: PerfError) -> Self {
+        match error {
+            PerfError::Setting { field, what, accepted } => Problem::field(field, what, accepted),
+            PerfError::Interrupted => Problem::new(Fault::Interrupted, error),
+            _ if error.is_usage() => Problem::new(Fault::Request, error),
+            _ => Problem::new(Fault::Peer, error),
+        }
+    }
 }
 
 impl PerfError {

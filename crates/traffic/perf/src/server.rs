@@ -15,6 +15,7 @@ use crate::{Observer, PerfError, StopFlag};
 use connection_limits::HandshakeCounts;
 use host::address::canonical;
 use host::{listener_congestion, resolve::Family};
+use serde::{Deserialize, Serialize};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::{
     io,
@@ -27,7 +28,8 @@ use units::{BitRate, ByteCount};
 
 /// A server's limits. All but `rate` and `bytes` are on by default: no client may
 /// exhaust the memory or the path of a server on the open network. An address is an IPv4 address or the /64 prefix of an IPv6 address.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Limits {
     /// Concurrent tests; further clients get "server busy".
     pub sessions: u32,
@@ -47,9 +49,11 @@ pub struct Limits {
     /// Bytes of one test, both directions together.
     pub bytes: Option<ByteCount>,
     /// Longest test, the warm-up included.
+    #[serde(with = "units::seconds")]
     pub duration: Duration,
     /// Timeout for a connection's handshake (cookie and parameters), and for each
     /// stream that a client opens.
+    #[serde(with = "units::seconds")]
     pub handshake: Duration,
     /// Connections whose handshake is incomplete; beyond it, the oldest one of the
     /// address with the most of them is closed.
@@ -58,8 +62,10 @@ pub struct Limits {
     /// all, at least four.
     pub half_open_per_address: Option<usize>,
     /// Timeout for a message that a client has to send.
+    #[serde(with = "units::seconds")]
     pub idle: Duration,
     /// Timeout without data from a sending client.
+    #[serde(with = "units::seconds")]
     pub receive: Duration,
     /// Memory of all sessions together for parameters and results that are
     /// being read, parsed or written; a session over it waits, then is refused.

@@ -105,7 +105,7 @@ pub(crate) fn connect(
 /// What is missing where a socket of Multipath TCP is refused.
 fn without_mptcp(error: &io::Error) -> io::Error {
     io::Error::other(format!(
-        "{error}: Multipath TCP needs Linux 5.6 and net.mptcp.enabled=1; leave out --mptcp"
+        "{error}: Multipath TCP needs Linux 5.6 and net.mptcp.enabled=1; a test without it uses plain TCP"
     ))
 }
 

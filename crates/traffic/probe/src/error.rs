@@ -35,7 +35,7 @@ pub enum ProbeError {
     },
     /// This user may not send ICMP.
     #[error(
-        "cannot send ICMP echo requests: not permitted; use --udp or --tcp, run as root, \
+        "cannot send ICMP echo requests: not permitted; probe by UDP or TCP, run as root, \
          setcap cap_net_raw+ep on the program, or add the user's group to \
          net.ipv4.ping_group_range"
     )]

@@ -9,6 +9,7 @@ use crate::protocol::Lines;
 use host::lock::lock;
 use host::stop::StopFlag;
 use host::{clock, wait};
+use problem::Field;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
@@ -48,10 +49,10 @@ pub enum RemoteError {
         why: WrongHost,
     },
     /// There is no ssh command.
-    #[error("the ssh command is empty; see --ssh")]
+    #[error("the ssh command is empty; see {}", Field::Ssh)]
     NoCommand,
     /// The process cannot be started.
-    #[error("cannot run {command}: {source}; install it, or name the command with --ssh")]
+    #[error("cannot run {command}: {source}; install it, or name the command with {}", Field::Ssh)]
     Start {
         /// The command.
         command: String,
@@ -60,8 +61,9 @@ pub enum RemoteError {
     },
     /// It ended, or never began.
     #[error(
-        "longhaul does not run on {host}{said}: check that \"ssh {host} longhaul --version\" works, \
-         or name the program with --far-program"
+        "longhaul does not run on {host}{said}: check that \"ssh {host} longhaul help\" works, \
+         or name the program with {}",
+        Field::FarProgram
     )]
     Ended {
         /// The host.

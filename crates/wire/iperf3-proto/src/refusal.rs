@@ -70,10 +70,10 @@ impl Refusal {
     pub const fn meaning(self) -> Option<&'static str> {
         if self.code == Refusal::TOKEN.code && self.errno == Refusal::TOKEN.errno {
             return Some(
-                "it admits only clients with one of its tokens: give --token-file FILE or set \
+                "it admits only clients with one of its tokens: give ‹token_file› FILE or set \
                  LONGHAUL_TOKEN; a token of its own is refused where the versions of longhaul \
                  differ, the clocks differ by minutes, or the server is behind NAT without \
-                 --token-name",
+                 ‹token_name›",
             );
         }
         Some(match self.code {

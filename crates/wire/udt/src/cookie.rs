@@ -44,6 +44,10 @@ impl Cookies {
     }
 
     pub(crate) fn make(&self, peer: &PeerAddress, now: Nanos) -> u32 {
+        //= https://datatracker.ietf.org/doc/html/draft-gg-udt-03#page-9
+        //# When the server first receives the connection request from a client, it generates a
+        //# cookie value according to the client address and a secret key and sends it back to
+        //# the client. The client must then send back the same cookie to the server.
         self.of_minute(peer, now.0 / MINUTE_NS)
     }
 

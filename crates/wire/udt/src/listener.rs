@@ -77,6 +77,10 @@ impl Listener {
         let is_alike = asked.version == VERSION && asked.socket_type() == Some(config.socket_type);
         let has_room = self.answered.len() < self.max_connections;
         let ours = request(&config, Request::Conclusion);
+        //= https://datatracker.ietf.org/doc/html/draft-gg-udt-03#page-10
+        //# The server, when receiving a handshake packet and the correct cookie, compares the
+        //# packet size and maximum window size with its own values and set its own values as
+        //# the smaller ones.
         let agreed = Agreed::new(&ours, asked);
         let (true, true, Ok(agreed)) = (is_alike, has_room, agreed) else {
             let refusal = Handshake { request: Request::Refused, native: None, ..*asked };

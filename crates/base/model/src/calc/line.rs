@@ -7,7 +7,8 @@ use units::BitRate;
 const SOURCE: &str = "IEEE 802.3; RFC 791, 8200, 9293, 7323 (appendix A)";
 
 /// A measured goodput.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct LineQuestion {
     /// The goodput of a bulk transfer.
     pub goodput: BitRate,

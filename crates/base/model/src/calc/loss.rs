@@ -17,7 +17,8 @@ const TABLE: [f64; 8] = [1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 5e-2, 1e-1];
 const POINTS: u32 = 121;
 
 /// The equation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Law {
     /// [`crate::mathis`].
     Mathis,
@@ -30,7 +31,8 @@ pub enum Law {
 }
 
 /// A path with loss.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct LossQuestion {
     /// The equation of the answers; table and plot show all of them.
     pub law: Law,

@@ -3,6 +3,7 @@
 use super::result::{Answer, CalcResult, Column, Entries, Row, SHEET_SCHEMA, Table, Value};
 use super::{CalcError, check_mtu};
 use crate::{ETHERNET_FRAMING, IpVersion, Payload, VLAN_TAG, figures, share_of};
+use problem::Field;
 use units::BitRate;
 
 /// UDP header in bytes (RFC 768).
@@ -14,7 +15,8 @@ const MIN_MTU_IPV6: u32 = 1_280;
 const SOURCE: &str = "IEEE 802.3; RFC 791, 8200, 9293, 7323 (appendix A), 2018 (section 3), 768";
 
 /// A line and the contents of its frames.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct OverheadQuestion {
     /// The Ethernet line rate, including preamble and inter-frame gap.
     pub rate: BitRate,
@@ -54,13 +56,13 @@ pub fn overhead(question: &OverheadQuestion) -> Result<CalcResult, CalcError> {
     check_mtu(mtu, if ip == IpVersion::Ipv6 { MIN_MTU_IPV6 } else { 0 })?;
     if vlan_tags > 2 {
         let tags = format!("{vlan_tags} VLAN tags");
-        return Err(CalcError::Frame(tags, "--vlan 0, 1 or 2 (IEEE 802.1ad)"));
+        return Err(CalcError::Frame(tags, Field::Vlan, "0, 1 or 2 (IEEE 802.1ad)"));
     }
     let most = if timestamps { 3 } else { 4 };
     if sack_blocks > most {
         let blocks = format!("{sack_blocks} SACK blocks");
-        let room = "--sack up to 3, or up to 4 without timestamps (RFC 2018, section 3)";
-        return Err(CalcError::Frame(blocks, room));
+        let room = "up to 3, or up to 4 without timestamps (RFC 2018, section 3)";
+        return Err(CalcError::Frame(blocks, Field::Sack, room));
     }
     let payload = question.payload();
     let bytes =

@@ -11,7 +11,8 @@ use units::ByteCount;
 const MAX_INITIAL: u32 = 10_000;
 
 /// A transfer and its congestion control.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct TransferQuestion {
     /// The transfer and its path.
     pub transfer: Transfer,
@@ -246,9 +247,9 @@ mod tests {
         for (question, says) in [
             (with(Transfer { size: ByteCount::ZERO, ..good.transfer }), "zero bytes"),
             (with(Transfer { rtt: Rtt::ZERO, ..good.transfer }), "round trip"),
-            (with(Transfer { initial: 0, ..good.transfer }), "--iw"),
+            (with(Transfer { initial: 0, ..good.transfer }), "‹initial_window›"),
             (with(Transfer { window: Some(ByteCount::ZERO), ..good.transfer }), "window of zero"),
-            (with(Transfer { mss: ByteCount::ZERO, ..good.transfer }), "--mss"),
+            (with(Transfer { mss: ByteCount::ZERO, ..good.transfer }), "‹mss›"),
         ] {
             let error = transfer_time(&question).unwrap_err().to_string();
             assert!(error.contains(says) && error.lines().count() == 1, "{error}");

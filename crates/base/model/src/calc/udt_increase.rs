@@ -8,12 +8,14 @@ use crate::{
     MAX_MTU, UDT_DECREASE, UDT_SYN_S, figures, loss_budget_udt, udt_alpha, udt_recovery,
     udt_under_loss,
 };
+use problem::Field;
 use units::{BitRate, LossRatio};
 
 const PAPER: &str = "Gu, Grossman, Computer Networks 51(7), 2007";
 
 /// A link and UDT's sending rate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct UdtQuestion {
     /// The link rate, L.
     pub rate: BitRate,
@@ -35,7 +37,8 @@ pub fn udt(question: &UdtQuestion) -> Result<CalcResult, CalcError> {
     let least = 64;
     let refused = CalcError::Frame(
         format!("a packet of {packet} bytes"),
-        "--packet from 64 to 65535, as in 1500",
+        Field::Packet,
+        "from 64 to 65535, as in 1500",
     );
     if !(least..=MAX_MTU).contains(&packet) {
         return Err(refused);
@@ -235,8 +238,8 @@ mod tests {
     #[test]
     fn errors_name_the_value() {
         for (question, says) in [
-            (UdtQuestion { packet: 0, ..asked("1gbit", 0) }, "--packet"),
-            (UdtQuestion { packet: 65_536, ..asked("1gbit", 0) }, "--packet"),
+            (UdtQuestion { packet: 0, ..asked("1gbit", 0) }, "‹packet›"),
+            (UdtQuestion { packet: 65_536, ..asked("1gbit", 0) }, "‹packet›"),
             (asked("1gbit", 1_000_000_001), "over the link"),
         ] {
             let error = udt(&question).unwrap_err().to_string();

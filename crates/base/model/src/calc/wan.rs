@@ -14,7 +14,8 @@ use crate::{cubic, figures, mathis, window_for, window_rate};
 use units::{BitRate, ByteCount, LossRatio, Rtt};
 
 /// A path, and the optimisers at its ends.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct WanQuestion {
     /// The rate of the link between the sites.
     pub rate: BitRate,

@@ -12,7 +12,8 @@ pub(super) const SCALE_SOURCE: &str = "RFC 7323, section 2.3";
 const BINARY_MEGA: f64 = 1_048_576.0;
 
 /// Two of rate, RTT and window, and the number of streams.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct WindowQuestion {
     /// The rate of all streams together.
     pub rate: Option<BitRate>,

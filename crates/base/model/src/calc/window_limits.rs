@@ -84,7 +84,7 @@ pub(super) fn sentences() -> [String; 2] {
     [
         "Doubling the window doubles the rate until the first of: the BDP of the path (the excess \
          waits in the bottleneck's queue and adds delay), the system's limit (then raise it: \
-         longhaul tune, longhaul doctor --for), and loss (longhaul calc cubic)."
+         longhaul tune, or longhaul doctor for another system), and loss (longhaul calc cubic)."
             .to_owned(),
         "Adding streams multiplies the rate until the link is full; after that they only divide it. \
          N streams take N of N+1 equal shares beside one other flow (RFC 5166, section 2.3), fill \

@@ -7,7 +7,8 @@ use crate::{MAX_SHIFT, MAX_WINDOW, figures, window_for, window_rate, window_scal
 use units::{BitRate, ByteCount, Rtt};
 
 /// A path and its target rate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ScaleQuestion {
     /// The target rate.
     pub rate: BitRate,

@@ -61,7 +61,7 @@ impl<'a> Runs<'a> {
     pub(super) fn number(&self, part: &str, factor: &str, value: &str) -> Option<f64> {
         let factors = &self.part(part)?.0.factors;
         let found = factors.iter().find(|known| known.setting.to_string() == factor)?;
-        found.levels.iter().find(|level| level.text == value)?.number
+        found.levels.iter().find(|level| level.text == value)?.number()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Built-in studies: their plans are valid, and each trend fails on another path.
 
 use super::*;
-use crate::cells::Test;
+use crate::test::Test;
 use crate::traffic::Traffic;
 use record::{FlowFigures, Limit, RunStatus};
 

@@ -1,12 +1,13 @@
 //! `[hosts]`: a plan that runs between real hosts, and what needs a lab and cannot be in it.
 
+use super::PlanError;
 use super::reader::Reader;
-use super::written::{Entries, Entry, Written};
-use super::{PlanError, WrittenPlan};
-use crate::factor::{Level, Setting, Side};
+use crate::level::Level;
 use crate::real_hosts::{RealHosts, RemoteHost, Servers};
+use crate::setting::{Setting, Side};
+use crate::value::Value;
+use crate::written::{Entry, Written, WrittenPlan};
 use std::ops::Range;
-use toml::Spanned;
 
 /// The most hosts of one side.
 const MAX: usize = 16;
@@ -104,6 +105,7 @@ impl Reader<'_> {
         if !self.on_hosts {
             return Ok(());
         }
+        let is_any = |of: fn(&Value) -> bool| levels.iter().any(|level| of(&level.value));
         let problem = match setting {
             Setting::Path(key) if varies => format!(
                 "{key} cannot vary with [hosts]: real paths are as they are; remove [hosts] to run \
@@ -120,12 +122,10 @@ impl Reader<'_> {
             Setting::Buffers => "buffers needs a lab; with [hosts], set net.ipv4.tcp_rmem and \
                                  net.ipv4.tcp_wmem, or leave them as they are"
                 .to_owned(),
-            setting
-                if setting.is_program() && levels.iter().any(|level| level.text != "longhaul") =>
-            {
+            _ if is_any(|value| matches!(value, Value::Program(Some(_)))) => {
                 "programs run in labs only; remove [hosts], or the program".to_owned()
             }
-            setting if setting.is_source() => {
+            _ if is_any(|value| matches!(value, Value::Source(_))) => {
                 "source needs a lab, whose disks have a rate; remove [hosts], or the source"
                     .to_owned()
             }
@@ -153,11 +153,6 @@ impl Reader<'_> {
         };
         Err(self.error(&entry.key_span, problem))
     }
-}
-
-/// A table that is not there.
-pub(super) fn no_entries() -> Spanned<Entries> {
-    Spanned::new(0..0, Entries::default())
 }
 
 #[cfg(test)]

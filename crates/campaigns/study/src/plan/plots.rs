@@ -2,22 +2,12 @@
 
 use super::{Plan, PlanError, reader::Reader};
 use crate::cells::numbers;
+use crate::written::WrittenPlot;
 use record::{Figure, PlotKind, StudyPlot};
 use toml::Spanned;
 
 /// The most plots of a plan.
 const MAX_PLOTS: usize = 50;
-
-/// One of them.
-#[derive(Debug, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct WrittenPlot {
-    title: Option<Spanned<String>>,
-    kind: Spanned<String>,
-    x: Option<Spanned<String>>,
-    by: Option<Spanned<String>>,
-    y: Option<Spanned<String>>,
-}
 
 impl Reader<'_> {
     pub(super) fn plots(

@@ -1,12 +1,12 @@
 //! From a plan as written to one that is checked.
 
-use super::hosts::no_entries;
-use super::written::{Entries, Entry, Written, WrittenPlan, WrittenRepeats};
 use super::{Factor, MAX_CELLS, MAX_TESTS, Order, Plan, PlanError, Repeats, Until};
-use crate::cells::Sysctl;
-use crate::factor::{Level, Setting};
+use crate::level::Level;
 use crate::program::Program;
-use crate::traffic::LONGHAUL;
+use crate::setting::Setting;
+use crate::test::Sysctl;
+use crate::value::LONGHAUL;
+use crate::written::{Entries, Entry, Written, WrittenPlan, WrittenRepeats, no_entries};
 use std::ops::Range;
 use std::sync::Arc;
 use toml::Spanned;
@@ -21,11 +21,46 @@ const MAX_SETTINGS: usize = 300;
 /// Names that flows cannot have: those of parts of a setting's name.
 const PREFIXES: [&str; 5] = ["up", "down", "net", "client", "server"];
 
+impl Plan {
+    /// Checks a plan.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, with its line and column.
+    pub fn parse(text: &str) -> Result<Self, PlanError> {
+        Plan::read(text, false)
+    }
+
+    /// Checks a plan in its short form: one repeat of each cell, and the settings of
+    /// `[quick]` instead of those elsewhere.
+    ///
+    /// # Errors
+    /// As [`Plan::parse`].
+    pub fn parse_quick(text: &str) -> Result<Self, PlanError> {
+        Plan::read(text, true)
+    }
+
+    fn read(text: &str, quick: bool) -> Result<Self, PlanError> {
+        let written: WrittenPlan = toml::from_str(text).map_err(|error| {
+            let problem = error.message().replace('`', "'").replace('\n', ", ");
+            PlanError::at(text, &error.span().unwrap_or(0..0), problem)
+        })?;
+        let (flows, on_hosts) = (written.flow_names(), written.hosts.is_some());
+        let server_runs = written
+            .hosts
+            .as_ref()
+            .is_some_and(|hosts| hosts.get_ref().0.iter().any(|entry| entry.key == "server"));
+        let programs = Vec::new();
+        Reader { text, flows, programs, quick, on_hosts, server_runs }.plan(&written)
+    }
+}
+
 /// Reads the written form of one file.
 pub(super) struct Reader<'a> {
     pub(super) text: &'a str,
     /// The names of the flows.
     pub(super) flows: Vec<String>,
+    /// The programs that the plan brings.
+    pub(super) programs: Vec<Arc<Program>>,
     /// Whether the short form is asked for.
     pub(super) quick: bool,
     /// Whether it runs between real hosts.
@@ -39,13 +74,14 @@ impl Reader<'_> {
         PlanError::at(self.text, span, problem)
     }
 
-    pub(super) fn plan(self, written: &WrittenPlan) -> Result<Plan, PlanError> {
+    pub(super) fn plan(mut self, written: &WrittenPlan) -> Result<Plan, PlanError> {
         let question = written.question.get_ref().trim();
         if question.is_empty() || question.contains('\n') || question.len() > 500 {
             let problem = "the question is one sentence of at most 500 characters";
             return Err(self.error(&written.question.span(), problem));
         }
         let real_hosts = self.real_hosts(written)?;
+        self.programs = self.programs(written)?;
         let no_path = no_entries();
         let path = written.path.as_ref().unwrap_or(&no_path);
         let mut fixed = Vec::new();
@@ -91,7 +127,7 @@ impl Reader<'_> {
         let mut plan = Plan {
             question: question.to_owned(),
             flows: self.flows.clone(),
-            programs: self.programs(written)?,
+            programs: self.programs.clone(),
             optional: self.optional(written.optional.as_ref())?,
             real_hosts,
             fixed,
@@ -106,6 +142,10 @@ impl Reader<'_> {
         // Of the form that is asked for: its values are on the axes.
         plan.plots = self.plots(&plan, &written.plots)?;
         self.check_size(&plan, &factors_span)?;
+        for (setting, levels) in plan.levels() {
+            let mut checked = levels.iter().map(|level| setting.check_level(level));
+            checked.try_for_each(|one| one.map_err(|wrong| self.error(&factors_span, wrong)))?;
+        }
         for number in 0..plan.cells() {
             let cell = plan.cell(number);
             if let Err(problem) = plan.test(&cell) {
@@ -273,15 +313,17 @@ impl Reader<'_> {
             let problem = format!("{setting} has several values; write it in [factors]");
             return Err(self.error(&entry.value_span, problem));
         };
-        setting.level(text).map_err(|wrong| self.error(&entry.value_span, wrong))
+        setting.level(text, &self.programs).map_err(|wrong| self.error(&entry.value_span, wrong))
     }
 
     fn factor(&self, entry: &Entry) -> Result<Factor, PlanError> {
         let setting = self.setting(entry)?;
-        let levels = setting.levels(&entry.value).map_err(|wrong| {
+        let levels = setting.levels(&entry.value, &self.programs).map_err(|wrong| {
             // In a list, the first value that is wrong.
             let span = match &entry.value {
-                Written::List(items) => items.iter().find(|(text, _)| setting.level(text).is_err()),
+                Written::List(items) => {
+                    items.iter().find(|(text, _)| setting.level(text, &self.programs).is_err())
+                }
                 Written::One(_) => None,
             };
             self.error(span.map_or(&entry.value_span, |(_, span)| span), wrong)

@@ -1,7 +1,7 @@
 //! Plans that are read, and plans that are refused.
 
 use super::*;
-use crate::factor::Side;
+use crate::setting::Side;
 use proptest::prelude::*;
 use units::ByteCount;
 

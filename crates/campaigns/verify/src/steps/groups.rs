@@ -53,10 +53,11 @@ pub(super) fn of(plan: &TunePlan, directions: &[Direction]) -> (Vec<Step>, Vec<S
     }
     let mut notes = Vec::new();
     if !unseen.is_empty() {
-        let (does, option) = if sends { ("receives", "-R") } else { ("sends", "no -R") };
+        let (does, direction) =
+            if sends { ("receives", "a download") } else { ("sends", "an upload") };
         notes.push(format!(
-            "not tried: {}; it affects only what this host {does}, which {option} or --both \
-             measures",
+            "not tried: {}; it affects only what this host {does}, which {direction} or a \
+             test of both directions measures",
             unseen.join(", ")
         ));
     }

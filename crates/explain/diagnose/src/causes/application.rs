@@ -5,7 +5,7 @@
 
 use crate::{
     causes::{Cause, Observed},
-    facts::{self, HELD},
+    facts::HELD,
     next_limit::NextLimit,
     predict::Prediction,
 };
@@ -24,7 +24,7 @@ impl Cause for Application {
     }
 
     fn prediction(&self, o: &Observed<'_>) -> Option<Prediction> {
-        let (each, rate) = (o.m.spec.rate_bps?, facts::requested_rate(o.m)?);
+        let (each, rate) = (o.m.spec.rate_bps?, o.facts.requested_rate?);
         let equation = match o.m.streams.len() {
             0 | 1 => format!("requested rate = {rate} of TCP payload"),
             n => format!("streams x requested rate = {n} x {each} = {rate} of TCP payload"),
@@ -34,20 +34,20 @@ impl Cause for Application {
 
     fn sentence(&self, o: &Observed<'_>) -> String {
         let idle = o.shares.unwrap_or_default().application;
-        if !facts::reached_requested_rate(o.m, o.e)
-            && let Some(sentence) = facts::disk_limited(o.m, o.e)
+        if !o.facts.reached_requested_rate(o.e)
+            && let Some(sentence) = o.facts.disk_limited(o.e)
         {
             return sentence;
         }
-        match facts::requested_rate(o.m) {
-            Some(requested) if facts::reached_requested_rate(o.m, o.e) => format!(
+        match o.facts.requested_rate {
+            Some(requested) if o.facts.reached_requested_rate(o.e) => format!(
                 "Application-limited: the test was limited to {requested} (-b), and {}; \
                  raise -b or omit it.",
                 o.arrived()
             ),
-            _ if facts::is_mostly_idle(o.m) && facts::activity(o.m).is_some() => format!(
+            _ if o.facts.is_mostly_idle() && o.facts.activity().is_some() => format!(
                 "Application-limited: {}. Network tuning will not help.",
-                facts::activity(o.m).map(|it| activity(&it, o)).unwrap_or_default()
+                o.facts.activity().map(|it| activity(&it, o)).unwrap_or_default()
             ),
             _ if idle >= HELD => format!(
                 "Application-limited {} of the time: the sending application wrote only {}. Use a \
@@ -66,7 +66,7 @@ impl Cause for Application {
 
     fn one_line(&self, o: &Observed<'_>) -> String {
         let idle = o.shares.unwrap_or_default().application;
-        if let Some(found) = facts::activity(o.m).filter(|_| facts::is_mostly_idle(o.m)) {
+        if let Some(found) = o.facts.activity().filter(|_| o.facts.is_mostly_idle()) {
             format!("application-limited: {}", activity(&found, o))
         } else if idle >= HELD {
             format!("application-limited: nothing to send {} of the time", percent(idle))

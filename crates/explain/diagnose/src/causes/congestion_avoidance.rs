@@ -9,7 +9,6 @@
 
 use crate::{
     causes::{Cause, Observed},
-    facts,
     next_limit::{NextLimit, unpromised},
     phrases,
     predict::{self, Prediction},
@@ -35,7 +34,7 @@ impl Cause for CongestionAvoidance {
     /// The median window over the median RTT, which includes queueing delay.
     /// BBR's window is twice what it has in flight.
     fn prediction(&self, o: &Observed<'_>) -> Option<Prediction> {
-        let cwnd = o.e.cwnd.filter(|_| !facts::is_bbr(o.m))?;
+        let cwnd = o.e.cwnd.filter(|_| !o.facts.is_bbr())?;
         predict::over_rtt(
             &format!("congestion window / RTT = {cwnd}"),
             Some(cwnd),
@@ -46,7 +45,7 @@ impl Cause for CongestionAvoidance {
 
     fn sentence(&self, o: &Observed<'_>) -> String {
         let e = o.e;
-        let name = facts::congestion_control(o.m);
+        let name = o.facts.congestion_control;
         let mut text = "Cwnd-limited".to_owned();
         if let Some(name) = name {
             text += &format!(" by {name}");
@@ -59,17 +58,16 @@ impl Cause for CongestionAvoidance {
             text += &format!(", {} retransmitted segments", e.retransmits);
         }
         if let Some((window, time)) = regrowth(o) {
-            let name = if facts::is_reno(o.m) { "Reno" } else { "CUBIC" };
+            let name = if o.facts.is_reno() { "Reno" } else { "CUBIC" };
             let time = phrases::seconds(time);
             text += &format!("; after a loss, {name} takes {time} to grow back to {window}");
         }
-        let other = if facts::is_bbr(o.m) { "" } else { " or use BBR (-C bbr)" };
+        let other = if o.facts.is_bbr() { "" } else { " or use BBR (-C bbr)" };
         format!("{text}; run a longer test (-t){other}.")
     }
 
     fn one_line(&self, o: &Observed<'_>) -> String {
-        let name =
-            facts::congestion_control(o.m).map_or(String::new(), |name| format!(" by {name}"));
+        let name = o.facts.congestion_control.map_or(String::new(), |name| format!(" by {name}"));
         let retransmits = match o.e.retransmits {
             0 => String::new(),
             count => format!(", {count} retransmitted segments"),
@@ -93,21 +91,21 @@ impl Cause for CongestionAvoidance {
 /// Bytes in flight; where they were not sampled, the congestion window, but for BBR's.
 fn in_flight(o: &Observed<'_>) -> Option<ByteCount> {
     let sampled = o.e.in_flight.filter(|bytes| *bytes > ByteCount::ZERO);
-    sampled.or(o.e.cwnd.filter(|_| !facts::is_bbr(o.m)))
+    sampled.or(o.e.cwnd.filter(|_| !o.facts.is_bbr()))
 }
 
 /// The window that each stream lost, or would need for the known path, and the seconds
 /// to grow back to it after one loss there; `None` where that is quick.
 fn regrowth(o: &Observed<'_>) -> Option<(ByteCount, f64)> {
-    if facts::is_bbr(o.m) {
+    if o.facts.is_bbr() {
         return None;
     }
-    let beta = if facts::is_reno(o.m) { 0.5 } else { CUBIC_BETA };
+    let beta = if o.facts.is_reno() { 0.5 } else { CUBIC_BETA };
     // ssthresh is the window after the latest reduction.
     let before = o.e.ssthresh.map(|after| ByteCount::from_f64(after.as_f64() / beta));
     let window = phrases::needed(o.m, o.e).map(|(_, window)| window).or(before)?;
     let segments = window.as_f64() / o.e.mss.filter(|mss| *mss > ByteCount::ZERO)?.as_f64();
-    let seconds = if facts::is_reno(o.m) {
+    let seconds = if o.facts.is_reno() {
         segments * (1.0 - beta) * o.e.loaded_rtt?.secs_f64()
     } else {
         (segments * (1.0 - beta) / CUBIC_C).cbrt()

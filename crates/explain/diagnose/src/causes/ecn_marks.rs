@@ -5,7 +5,6 @@
 
 use crate::{
     causes::{Cause, Observed},
-    facts,
     next_limit::{NextLimit, unpromised},
     phrases,
     predict::{self, Prediction},
@@ -65,7 +64,7 @@ fn marked(o: &Observed<'_>) -> String {
 }
 
 fn control<'a>(o: &Observed<'a>) -> &'a str {
-    facts::congestion_control(o.m).unwrap_or("CUBIC")
+    o.facts.congestion_control.unwrap_or("CUBIC")
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ impl Cause for Outage {
     }
 
     fn sentence(&self, o: &Observed<'_>) -> String {
-        let found = Outages::limiting(o.m, &prepared(o.m)).unwrap_or_default();
+        let found = Outages::limiting(&prepared(o.m)).unwrap_or_default();
         let Some(last) = found.all.last() else {
             return "Outage: nothing arrived for a while, although data was outstanding."
                 .to_owned();
@@ -48,7 +48,7 @@ impl Cause for Outage {
     }
 
     fn one_line(&self, o: &Observed<'_>) -> String {
-        let found = Outages::limiting(o.m, &prepared(o.m)).unwrap_or_default();
+        let found = Outages::limiting(&prepared(o.m)).unwrap_or_default();
         match found.all.last() {
             Some(Span { retransmits, .. }) => format!(
                 "outage: nothing acknowledged {}, {retransmits} retransmissions after timeouts",

@@ -9,7 +9,6 @@
 
 use crate::{
     causes::{Cause, Observed},
-    facts,
     next_limit::{NextLimit, unpromised},
 };
 use record::{Limit, Remedy};
@@ -27,7 +26,7 @@ impl Cause for Reordering {
     }
 
     fn sentence(&self, o: &Observed<'_>) -> String {
-        let bbr = if facts::is_bbr(o.m) { "" } else { ", or use BBR (-C bbr)" };
+        let bbr = if o.facts.is_bbr() { "" } else { ", or use BBR (-C bbr)" };
         format!(
             "Reordered segments are mistaken for lost ones: {}, {}; find what reorders \
              (load balancing per packet, link aggregation, retransmissions of a radio \

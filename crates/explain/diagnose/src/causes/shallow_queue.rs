@@ -13,7 +13,6 @@
 
 use crate::{
     causes::{Cause, Observed},
-    facts,
     next_limit::{NextLimit, unpromised},
     predict::{self, Prediction},
 };
@@ -64,7 +63,7 @@ impl Cause for ShallowQueue {
                 );
             }
         }
-        let bbr = if facts::is_bbr(o.m) { "" } else { "use BBR (-C bbr), " };
+        let bbr = if o.facts.is_bbr() { "" } else { "use BBR (-C bbr), " };
         format!("{text}; {bbr}pace the sender (fq), or deepen that queue.")
     }
 
@@ -96,7 +95,7 @@ struct Sawtooth {
 impl Sawtooth {
     /// `None` for BBR.
     fn of(o: &Observed<'_>) -> Option<Self> {
-        match (facts::is_bbr(o.m), facts::is_reno(o.m)) {
+        match (o.facts.is_bbr(), o.facts.is_reno()) {
             (true, _) => None,
             (_, true) => Some(Sawtooth { name: "Reno", beta: 0.5, power: 1.0 }),
             _ => Some(Sawtooth { name: "CUBIC", beta: CUBIC_BETA, power: 3.0 }),

@@ -1,6 +1,6 @@
 //! The deciding tests, and the options that each one changes.
 
-use crate::facts;
+use crate::facts::Facts;
 use record::Measurement;
 use std::fmt;
 use units::{BitRate, ByteCount};
@@ -75,10 +75,9 @@ impl DecidingTest {
         let longer = |times: f64| seconds(times).map(|s| s.min(LONGEST_S));
         let none = Change::default();
         match self {
-            DecidingTest::Bbr => {
-                (!facts::is_bbr(m)).then(|| Change { congestion: Some("bbr".to_owned()), ..none })
-            }
-            DecidingTest::Cubic => (facts::congestion_control(m) != Some("cubic"))
+            DecidingTest::Bbr => (!Facts::of(m).is_bbr())
+                .then(|| Change { congestion: Some("bbr".to_owned()), ..none }),
+            DecidingTest::Cubic => (Facts::of(m).congestion_control != Some("cubic"))
                 .then(|| Change { congestion: Some("cubic".to_owned()), ..none }),
             DecidingTest::Streams => {
                 let more = streams.saturating_mul(TIMES_STREAMS);

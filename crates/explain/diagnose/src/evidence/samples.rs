@@ -270,11 +270,12 @@ impl Window<'_> {
 mod tests {
     use crate::evidence::Evidence;
     use crate::example::{close, sampled, samples};
+    use crate::facts::Facts;
     use record::Sample;
     use units::{ByteCount, Rtt};
 
     fn evidence(change: impl Fn(u64, &mut Sample)) -> Evidence {
-        Evidence::over(&sampled(samples(10.0, 10.0, change)), 0.0, 10.0)
+        Evidence::over(&Facts::of(&sampled(samples(10.0, 10.0, change))), 0.0, 10.0)
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! data that its application has not read. Only where no sender was sampled: a sender knows
 //! its losses and RTT better.
 
-use super::{Statistics, ln, share, variation};
+use super::{Statistic, Statistics, ln, share, variation};
 use crate::series;
 use model::statistics::{median, percentile};
 use record::{Measurement, ReceiverSample};
@@ -134,19 +134,19 @@ fn delays(streams: &[Vec<Arrival>], min_rtt: f64, all: &mut Statistics) {
     let queueing: Vec<f64> = rtts.map(|rtt| (rtt - min_rtt).max(0.0)).collect();
     let at = |share: f64| percentile(&queueing, share);
     let relative = |q: f64| ln(q / min_rtt, 1e-2);
-    all.add("rx_q10_ms", at(0.1).map(|q| ln(q * 1e3, 0.5)));
-    all.add("rx_q50_ms", at(0.5).map(|q| ln(q * 1e3, 0.5)));
-    all.add("rx_q95_ms", at(0.95).map(|q| ln(q * 1e3, 0.5)));
-    all.add("rx_q50_per_rtt", at(0.5).map(relative));
-    all.add("rx_q95_per_rtt", at(0.95).map(relative));
+    all.add(Statistic::RxQ10Ms, at(0.1).map(|q| ln(q * 1e3, 0.5)));
+    all.add(Statistic::RxQ50Ms, at(0.5).map(|q| ln(q * 1e3, 0.5)));
+    all.add(Statistic::RxQ95Ms, at(0.95).map(|q| ln(q * 1e3, 0.5)));
+    all.add(Statistic::RxQ50PerRtt, at(0.5).map(relative));
+    all.add(Statistic::RxQ95PerRtt, at(0.95).map(relative));
     let levels = at(0.1).zip(at(0.5)).zip(at(0.9));
     all.add(
-        "rx_q_spread",
+        Statistic::RxQSpread,
         levels.map(|((low, middle), high)| ln((high - low) / (middle + 1e-3), 1e-2)),
     );
     // A rate that follows the RTT's inverse is that of a window; at a bottleneck only the RTT
     // varies.
-    all.add("rx_rate_by_rtt", slope(streams));
+    all.add(Statistic::RxRateByRtt, slope(streams));
 }
 
 /// The slope of ln(rate) over ln(RTT), -2 to 2.
@@ -182,27 +182,27 @@ fn losses(
     let known = !late.is_empty();
     let every: Vec<&Gap> = gaps.iter().flatten().collect();
     let count = every.len() as f64;
-    all.add("rx_ln_events", known.then(|| ln(count, 0.5)));
+    all.add(Statistic::RxLnEvents, known.then(|| ln(count, 0.5)));
     let rtts = (to - from).max(1e-9) / min_rtt * streams.len().max(1) as f64;
-    all.add("rx_ln_events_per_rtt", known.then(|| ln(count / rtts, 1e-4)));
+    all.add(Statistic::RxLnEventsPerRtt, known.then(|| ln(count / rtts, 1e-4)));
     let segments: f64 = steps().filter_map(|arrival| arrival.segments).sum();
     let out_of_order: f64 = late.iter().sum();
     let ratio = (known && segments > 0.0).then(|| out_of_order / segments);
-    all.add("rx_ln_out_of_order", ratio.map(|ratio| ln(ratio, 1e-6)));
-    all.add("rx_steps_out_of_order", share(&late, |count| count > 0.0));
+    all.add(Statistic::RxLnOutOfOrder, ratio.map(|ratio| ln(ratio, 1e-6)));
+    all.add(Statistic::RxStepsOutOfOrder, share(&late, |count| count > 0.0));
     let of = |read: fn(&Gap) -> f64| every.iter().map(|gap| read(gap)).collect::<Vec<f64>>();
     let sizes = of(|gap| gap.segments);
-    all.add("rx_per_event", median(&sizes).map(|size| ln(size, 0.0)));
-    all.add("rx_most_per_event", percentile(&sizes, 1.0).map(|size| ln(size, 0.0)));
+    all.add(Statistic::RxPerEvent, median(&sizes).map(|size| ln(size, 0.0)));
+    all.add(Statistic::RxMostPerEvent, percentile(&sizes, 1.0).map(|size| ln(size, 0.0)));
     // What was sent after a loss, for one RTT, arrives out of order: 1; by reordering less.
     let windows: Vec<f64> = every
         .iter()
         .map(|gap| gap.segments * 12_000.0 / (gap.rate * (min_rtt + gap.queueing)).max(12_000.0))
         .collect();
-    all.add("rx_windows_per_event", median(&windows).map(|windows| ln(windows, 1e-2)));
+    all.add(Statistic::RxWindowsPerEvent, median(&windows).map(|windows| ln(windows, 1e-2)));
     let queueing = of(|gap| gap.queueing);
-    all.add("rx_q_at_event_ms", median(&queueing).map(|q| ln(q * 1e3, 0.5)));
-    all.add("rx_q_at_event_per_rtt", median(&queueing).map(|q| ln(q / min_rtt, 1e-2)));
+    all.add(Statistic::RxQAtEventMs, median(&queueing).map(|q| ln(q * 1e3, 0.5)));
+    all.add(Statistic::RxQAtEventPerRtt, median(&queueing).map(|q| ln(q / min_rtt, 1e-2)));
     let mut rates = Vec::new();
     for (gaps, arrivals) in gaps.iter().zip(streams) {
         let own: Vec<f64> = arrivals.iter().map(|arrival| arrival.rate).collect();
@@ -210,20 +210,20 @@ fn losses(
             rates.extend(gaps.iter().map(|gap| (gap.rate / ceiling).min(1.5)));
         }
     }
-    all.add("rx_rate_at_event", median(&rates));
-    all.add("rx_rate_at_event_variation", variation(&rates).map(|cv| ln(cv, 1e-2)));
+    all.add(Statistic::RxRateAtEvent, median(&rates));
+    all.add(Statistic::RxRateAtEventVariation, variation(&rates).map(|cv| ln(cv, 1e-2)));
     let kept: Vec<f64> = every.iter().filter_map(|gap| gap.kept).collect();
-    all.add("rx_kept_after_event", median(&kept));
+    all.add(Statistic::RxKeptAfterEvent, median(&kept));
     let between: Vec<f64> = gaps
         .iter()
         .flat_map(|gaps| gaps.windows(2))
         .filter_map(|pair| Some(pair.get(1)?.at - pair.first()?.at))
         .collect();
     let mean = model::statistics::mean(&between);
-    all.add("rx_gap_rtts", mean.map(|gap| ln(gap / min_rtt, 0.1)));
-    all.add("rx_gap_variation", variation(&between).filter(|_| between.len() >= 3));
+    all.add(Statistic::RxGapRtts, mean.map(|gap| ln(gap / min_rtt, 0.1)));
+    all.add(Statistic::RxGapVariation, variation(&between).filter(|_| between.len() >= 3));
     let last = every.iter().map(|gap| gap.at).fold(from, f64::max);
-    all.add("rx_since_event", (count > 0.0).then(|| (to - last) / (to - from).max(1e-9)));
+    all.add(Statistic::RxSinceEvent, (count > 0.0).then(|| (to - last) / (to - from).max(1e-9)));
 }
 
 fn windows(streams: &[Vec<Arrival>], min_rtt: f64, all: &mut Statistics) {
@@ -235,21 +235,22 @@ fn windows(streams: &[Vec<Arrival>], min_rtt: f64, all: &mut Statistics) {
         Some((arrival.rate / 8.0 * rtt / window).min(4.0))
     };
     let turned: Vec<f64> = steps().filter_map(turned).collect();
-    all.add("rx_window_turned", median(&turned).map(|turned| ln(turned, 1e-2)));
+    all.add(Statistic::RxWindowTurned, median(&turned).map(|turned| ln(turned, 1e-2)));
     let windows: Vec<f64> = steps().filter_map(|arrival| arrival.window).collect();
     let largest = windows.iter().copied().fold(0.0, f64::max);
     let low = percentile(&windows, 0.1).filter(|_| largest > 0.0);
-    all.add("rx_window_floor", low.map(|low| low / largest));
-    all.add("rx_ln_window_64k", low.map(|_| ln(largest / 65_535.0, 1e-3)));
+    all.add(Statistic::RxWindowFloor, low.map(|low| low / largest));
+    all.add(Statistic::RxLnWindow64k, low.map(|_| ln(largest / 65_535.0, 1e-3)));
     let unscaled = steps().last().and_then(|arrival| arrival.unscaled);
-    all.add("rx_unscaled", unscaled.map(|unscaled| f64::from(u8::from(unscaled))));
+    all.add(Statistic::RxUnscaled, unscaled.map(|unscaled| f64::from(u8::from(unscaled))));
     let unread: Vec<f64> = steps().filter_map(|arrival| arrival.unread).collect();
     let share = |unread: f64| (largest > 0.0).then(|| (unread / largest).min(2.0));
-    all.add("rx_unread", median(&unread).and_then(share));
+    all.add(Statistic::RxUnread, median(&unread).and_then(share));
 }
 
 #[cfg(test)]
 mod tests {
+    use crate::statistics::Statistic;
     use crate::{
         example::{close, sampled, samples},
         prepared,
@@ -277,7 +278,7 @@ mod tests {
                 sample
             })
             .collect();
-        prepared(&m).over(0.0, 10.0).get(name)
+        prepared(&m).over(0.0, 10.0).get(Statistic::named(name).unwrap())
     }
 
     #[test]
@@ -325,6 +326,6 @@ mod tests {
     #[test]
     fn a_senders_samples_take_precedence() {
         let m = sampled(samples(10.0, 10.0, |_, _| {}));
-        assert_eq!(prepared(&m).over(0.0, 10.0).get("rx_ln_events"), None);
+        assert_eq!(prepared(&m).over(0.0, 10.0).get(Statistic::RxLnEvents), None);
     }
 }

@@ -1,6 +1,6 @@
 //! Growth of the congestion window: slow start, its overshoot, and what followed.
 
-use super::{Part, Statistics, ln};
+use super::{Part, Statistic, Statistics, ln};
 use crate::series::Step;
 use model::statistics::{median, percentile};
 
@@ -8,24 +8,27 @@ pub(super) fn add(part: &Part<'_>, all: &mut Statistics) {
     let test = part.test;
     let sampled = !part.streams.iter().all(|steps| steps.is_empty());
     let flag = |step: &Step| Some(f64::from(u8::from(step.is_slow_start())));
-    all.add("slow_start", part.mean(flag));
+    all.add(Statistic::SlowStart, part.mean(flag));
     let never = |step: &Step| Some(f64::from(u8::from(step.after.ssthresh_bytes.is_none())));
-    all.add("no_threshold", part.mean(never));
-    all.add("ln_from_rtts", Some(ln(part.from / test.min_rtt, 1.0)));
-    all.add("ln_rtts", Some(ln(part.seconds() / test.min_rtt, 1.0)));
-    all.add("ln_seconds", Some(ln(part.seconds(), 0.1)));
+    all.add(Statistic::NoThreshold, part.mean(never));
+    all.add(Statistic::LnFromRtts, Some(ln(part.from / test.min_rtt, 1.0)));
+    all.add(Statistic::LnRtts, Some(ln(part.seconds() / test.min_rtt, 1.0)));
+    all.add(Statistic::LnSeconds, Some(ln(part.seconds(), 0.1)));
     let ends = |read: fn(&[Step]) -> Option<&Step>| {
         let windows: Vec<f64> =
             part.streams.iter().filter_map(|steps| read(steps)).map(Step::cwnd).collect();
         median(&windows).filter(|window| *window > 0.0)
     };
     let grown = ends(<[Step]>::first).zip(ends(<[Step]>::last));
-    all.add("window_growth", grown.map(|(first, last)| (last / first).ln().clamp(-4.0, 4.0)));
+    all.add(
+        Statistic::WindowGrowth,
+        grown.map(|(first, last)| (last / first).ln().clamp(-4.0, 4.0)),
+    );
     let windows = part.values(|step| Some(step.cwnd()));
     let usual = median(&windows);
-    all.add("ln_window", usual.map(|window| ln(window, 1.0)));
+    all.add(Statistic::LnWindow, usual.map(|window| ln(window, 1.0)));
     let lowest = percentile(&windows, 0.05).zip(usual);
-    all.add("window_low", lowest.map(|(low, usual)| low / usual.max(1.0)));
+    all.add(Statistic::WindowLow, lowest.map(|(low, usual)| low / usual.max(1.0)));
 
     // The first event of the whole test, with what slow start had reached by then.
     let first = |(events, steps): (&Vec<crate::events::Event>, &Vec<Step>)| {
@@ -40,20 +43,20 @@ pub(super) fn add(part: &Part<'_>, all: &mut Statistics) {
     };
     let overshot = firsts.iter().filter(|first| first.4).count() as f64;
     let streams = test.series.streams.len().max(1) as f64;
-    all.add("overshot", sampled.then(|| overshot / streams));
-    all.add("overshoot_lost", over(|first| first.0).map(|lost| ln(lost, 0.5)));
+    all.add(Statistic::Overshot, sampled.then(|| overshot / streams));
+    all.add(Statistic::OvershootLost, over(|first| first.0).map(|lost| ln(lost, 0.5)));
     let peak = over(|first| first.1).zip(usual);
     all.add(
-        "ln_overshoot_window",
+        Statistic::LnOvershootWindow,
         peak.map(|(peak, usual)| (peak / usual.max(1.0)).max(1e-3).ln()),
     );
     let queued = over(|first| first.2);
-    all.add("overshoot_q_per_rtt", queued.map(|q| ln(q / test.min_rtt, 1e-3)));
-    all.add("overshoot_q_ms", queued.map(|q| ln(q * 1e3, 0.02)));
+    all.add(Statistic::OvershootQPerRtt, queued.map(|q| ln(q / test.min_rtt, 1e-3)));
+    all.add(Statistic::OvershootQMs, queued.map(|q| ln(q * 1e3, 0.02)));
     let since = over(|first| first.3).map(|at| (part.from - at) / test.min_rtt);
-    all.add("ln_since_overshoot", since.map(|rtts| ln(rtts, 1.0)));
+    all.add(Statistic::LnSinceOvershoot, since.map(|rtts| ln(rtts, 1.0)));
     // NormDiff over slow start (Sundaresan et al.): near 0 where the queue was standing.
-    all.add("norm_diff", norm_diff(part));
+    all.add(Statistic::NormDiff, norm_diff(part));
 }
 
 /// (max RTT - min RTT) / max RTT until the first retransmission of the test, from samples
@@ -66,7 +69,7 @@ fn norm_diff(part: &Part<'_>) -> Option<f64> {
         let least = rtts.iter().copied().fold(f64::INFINITY, f64::min);
         (rtts.len() >= 3 && most > 0.0).then(|| (most - least) / most)
     };
-    median(&part.test.m.streams.iter().filter_map(of).collect::<Vec<f64>>())
+    median(&part.test.facts.m.streams.iter().filter_map(of).collect::<Vec<f64>>())
 }
 
 #[cfg(test)]

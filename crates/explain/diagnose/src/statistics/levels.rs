@@ -5,7 +5,7 @@
 //! rises as much; if others take a part of the link, this flow's rate falls and the delay
 //! stays.
 
-use super::{Part, Statistics};
+use super::{Part, Statistic, Statistics};
 use crate::series::Step;
 use model::statistics::{mean, percentile};
 
@@ -39,13 +39,13 @@ struct Block {
 
 pub(super) fn add(part: &Part<'_>, all: &mut Statistics) {
     let blocks = blocks(part);
-    all.add("delay_by_rate", delay_by_rate(part, &blocks));
+    all.add(Statistic::DelayByRate, delay_by_rate(part, &blocks));
     let split = split(&blocks);
-    all.add("step_fit", split.map(|split| split.fit));
-    all.add("step_size", split.map(|split| split.size));
-    all.add("step_rtt", split.map(|split| split.rtt));
-    all.add("step_queue", split.map(|split| split.queue));
-    all.add("step_events", split.map(|split| split.events));
+    all.add(Statistic::StepFit, split.map(|split| split.fit));
+    all.add(Statistic::StepSize, split.map(|split| split.size));
+    all.add(Statistic::StepRtt, split.map(|split| split.rtt));
+    all.add(Statistic::StepQueue, split.map(|split| split.queue));
+    all.add(Statistic::StepEvents, split.map(|split| split.events));
     let least = percentile(&part.queueing(), 0.95).unwrap_or(0.0) / 2.0;
     let queued = |step: &Step| {
         let queue = step.rtt().map_or(0.0, |rtt| rtt - part.test.min_rtt);
@@ -54,8 +54,8 @@ pub(super) fn add(part: &Part<'_>, all: &mut Statistics) {
     let of = |read: fn(&Step) -> Option<f64>| {
         super::network::slope(part, |step| read(step).filter(|_| queued(step)))
     };
-    all.add("rate_by_window_queued", of(|step| Some(step.rate).filter(|rate| *rate > 0.0)));
-    all.add("rtt_by_window_queued", of(Step::rtt));
+    all.add(Statistic::RateByWindowQueued, of(|step| Some(step.rate).filter(|rate| *rate > 0.0)));
+    all.add(Statistic::RttByWindowQueued, of(Step::rtt));
 }
 
 fn blocks(part: &Part<'_>) -> Vec<Block> {
@@ -155,6 +155,7 @@ fn split(blocks: &[Block]) -> Option<Split> {
 
 #[cfg(test)]
 mod tests {
+    use crate::statistics::Statistic;
     use crate::{
         example::{sampled, samples, statistic as of},
         prepared,
@@ -219,6 +220,6 @@ mod tests {
     #[test]
     fn a_short_part_has_no_levels() {
         let short = prepared(&sampled(samples(1.0, 10.0, |_, _| {}))).over(0.0, 1.0);
-        assert_eq!(short.get("step_fit"), None);
+        assert_eq!(short.get(Statistic::StepFit), None);
     }
 }

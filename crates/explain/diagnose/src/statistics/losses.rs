@@ -1,6 +1,6 @@
 //! Losses: how many, in what clusters, and the state just before them.
 
-use super::{Part, Statistics, ln, share, variation};
+use super::{Part, Statistic, Statistics, ln, share, variation};
 use crate::{events::Event, policer_evidence, series::Step};
 use model::statistics::{mean, median, percentile};
 use units::{ByteCount, Rtt};
@@ -11,33 +11,33 @@ pub(super) fn add(part: &Part<'_>, all: &mut Statistics) {
     let lost: f64 = part.steps().map(|step| step.lost).sum();
     let sampled = !part.streams.iter().all(|steps| steps.is_empty());
     let count = events.len() as f64;
-    all.add("ln_events", sampled.then(|| ln(count, 0.5)));
-    all.add("ln_lost", sampled.then(|| ln(lost, 0.5)));
+    all.add(Statistic::LnEvents, sampled.then(|| ln(count, 0.5)));
+    all.add(Statistic::LnLost, sampled.then(|| ln(lost, 0.5)));
     let rtts = part.seconds() / test.min_rtt;
     let streams = part.streams.len().max(1) as f64;
-    all.add("ln_events_per_rtt", sampled.then(|| ln(count / streams / rtts, 1e-4)));
+    all.add(Statistic::LnEventsPerRtt, sampled.then(|| ln(count / streams / rtts, 1e-4)));
     let segments: f64 =
         part.steps().map(|step| step.rate * step.seconds() / 8.0 / step.mss()).sum();
     let ratio = (segments > 0.0).then(|| lost / (segments + lost));
-    all.add("ln_loss", ratio.filter(|_| sampled).map(|ratio| ln(ratio, 1e-7)));
-    all.add("of_loss_equation", ratio.and_then(|ratio| of_equation(part, ratio)));
+    all.add(Statistic::LnLoss, ratio.filter(|_| sampled).map(|ratio| ln(ratio, 1e-7)));
+    all.add(Statistic::OfLossEquation, ratio.and_then(|ratio| of_equation(part, ratio)));
     let of = |read: fn(&Event) -> f64| events.iter().map(|e| read(e)).collect::<Vec<f64>>();
     let sizes = of(|event| event.lost);
-    all.add("lost_per_event", median(&sizes).map(|size| ln(size, 0.0)));
-    all.add("most_lost", percentile(&sizes, 1.0).map(|size| ln(size, 0.0)));
-    all.add("mean_lost", mean(&sizes).map(|size| ln(size, 0.0)));
-    all.add("clusters", share(&sizes, |size| size >= 4.0));
-    all.add("singles", share(&sizes, |size| size <= 2.0));
-    all.add("dispersion", dispersion(part).map(|index| ln(index, 0.1)));
+    all.add(Statistic::LostPerEvent, median(&sizes).map(|size| ln(size, 0.0)));
+    all.add(Statistic::MostLost, percentile(&sizes, 1.0).map(|size| ln(size, 0.0)));
+    all.add(Statistic::MeanLost, mean(&sizes).map(|size| ln(size, 0.0)));
+    all.add(Statistic::Clusters, share(&sizes, |size| size >= 4.0));
+    all.add(Statistic::Singles, share(&sizes, |size| size <= 2.0));
+    all.add(Statistic::Dispersion, dispersion(part).map(|index| ln(index, 0.1)));
 
     let queueing = of(|event| event.queueing);
-    all.add("q_at_loss_ms", median(&queueing).map(|q| ln(q * 1e3, 0.02)));
-    all.add("q_at_loss_per_rtt", median(&queueing).map(|q| ln(q / test.min_rtt, 1e-3)));
-    all.add("q_at_loss_variation", variation(&queueing).map(|cv| ln(cv, 1e-2)));
-    all.add("q_at_loss_rank", rank(part.queueing(), &queueing));
+    all.add(Statistic::QAtLossMs, median(&queueing).map(|q| ln(q * 1e3, 0.02)));
+    all.add(Statistic::QAtLossPerRtt, median(&queueing).map(|q| ln(q / test.min_rtt, 1e-3)));
+    all.add(Statistic::QAtLossVariation, variation(&queueing).map(|cv| ln(cv, 1e-2)));
+    all.add(Statistic::QAtLossRank, rank(part.queueing(), &queueing));
     let backlog: Vec<f64> = events.iter().map(|event| event.backlog(test.min_rtt)).collect();
-    all.add("ln_backlog", median(&backlog).map(|packets| ln(packets, 0.3)));
-    all.add("ln_least_backlog", percentile(&backlog, 0.1).map(|packets| ln(packets, 0.3)));
+    all.add(Statistic::LnBacklog, median(&backlog).map(|packets| ln(packets, 0.3)));
+    all.add(Statistic::LnLeastBacklog, percentile(&backlog, 0.1).map(|packets| ln(packets, 0.3)));
 
     // Each stream's rates against its own ceiling.
     let mut rates = Vec::new();
@@ -47,9 +47,9 @@ pub(super) fn add(part: &Part<'_>, all: &mut Statistics) {
             rates.extend(events.iter().map(|event| (event.rate / ceiling).min(1.5)));
         }
     }
-    all.add("rate_at_loss", median(&rates));
-    all.add("rate_at_loss_least", percentile(&rates, 0.1));
-    all.add("rate_at_loss_variation", variation(&rates).map(|cv| ln(cv, 1e-2)));
+    all.add(Statistic::RateAtLoss, median(&rates));
+    all.add(Statistic::RateAtLossLeast, percentile(&rates, 0.1));
+    all.add(Statistic::RateAtLossVariation, variation(&rates).map(|cv| ln(cv, 1e-2)));
     windows(part, all);
 
     // An unshared queue drains by the reduction: the share of the delay that is left.
@@ -58,22 +58,22 @@ pub(super) fn add(part: &Part<'_>, all: &mut Statistics) {
         .filter(|event| event.queueing > 1e-4)
         .map(|event| event.drained / event.queueing)
         .collect();
-    all.add("q_after_loss", median(&left));
+    all.add(Statistic::QAfterLoss, median(&left));
     let gaps: Vec<f64> = part
         .events
         .iter()
         .flat_map(|events| events.windows(2))
         .filter_map(|pair| Some(pair.get(1)?.at - pair.first()?.at))
         .collect();
-    all.add("gap_variation", variation(&gaps).filter(|_| gaps.len() >= 3));
-    all.add("ln_gap_rtts", mean(&gaps).map(|gap| ln(gap / test.min_rtt, 0.1)));
+    all.add(Statistic::GapVariation, variation(&gaps).filter(|_| gaps.len() >= 3));
+    all.add(Statistic::LnGapRtts, mean(&gaps).map(|gap| ln(gap / test.min_rtt, 0.1)));
     let last = events.iter().map(|event| event.at).fold(part.from, f64::max);
     let since = (part.to - last) / part.seconds();
-    all.add("since_loss", (!events.is_empty()).then_some(since));
+    all.add(Statistic::SinceLoss, (!events.is_empty()).then_some(since));
 
-    let bucket = policer_evidence::at_losses(test.m, part.from, part.to);
-    all.add("bucket_rank", bucket.map(|at| at.rank));
-    all.add("bucket_spread", bucket.map(|at| at.spread));
+    let bucket = policer_evidence::at_losses(test.facts.m, part.from, part.to);
+    all.add(Statistic::BucketRank, bucket.map(|at| at.rank));
+    all.add(Statistic::BucketSpread, bucket.map(|at| at.spread));
 }
 
 /// ln of one stream's rate over what the loss ratio allows it (Mathis, or CUBIC's response
@@ -130,8 +130,8 @@ fn windows(part: &Part<'_>, all: &mut Statistics) {
             n += 1.0;
         }
     }
-    all.add("window_variation", variation(&windows).map(|cv| ln(cv, 1e-2)));
-    all.add("ln_ceiling_test", (n > 0.0).then(|| ln(test / n, 0.05)));
+    all.add(Statistic::WindowVariation, variation(&windows).map(|cv| ln(cv, 1e-2)));
+    all.add(Statistic::LnCeilingTest, (n > 0.0).then(|| ln(test / n, 0.05)));
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Delivered rate and RTT over time.
 
-use super::{Part, Statistics, ln, share, variation};
+use super::{Part, Statistic, Statistics, ln, share, variation};
 use crate::series::Step;
 use model::statistics::{median, percentile};
 
@@ -24,33 +24,36 @@ fn rates(part: &Part<'_>, all: &mut Statistics) {
     let rates = test.rates(part.from, part.to);
     let ceiling = percentile(&rates, 0.97).unwrap_or(0.0).max(1.0);
     let middle = median(&rates).unwrap_or(0.0);
-    all.add("ln_mbps", Some(ln(test.rate(part.from, part.to) / 1e6, 1e-3)));
+    all.add(Statistic::LnMbps, Some(ln(test.rate(part.from, part.to) / 1e6, 1e-3)));
     let enough = rates.len() >= 5;
-    all.add("median_of_ceiling", enough.then_some(middle / ceiling));
-    all.add("at_ceiling", share(&rates, |rate| rate >= AT_CEILING * ceiling).filter(|_| enough));
-    all.add("stalled", share(&rates, |rate| rate < STALL * middle).filter(|_| enough));
-    all.add("of_peak", (test.peak() > 0.0).then(|| (middle / test.peak()).min(1.5)));
+    all.add(Statistic::MedianOfCeiling, enough.then_some(middle / ceiling));
+    all.add(
+        Statistic::AtCeiling,
+        share(&rates, |rate| rate >= AT_CEILING * ceiling).filter(|_| enough),
+    );
+    all.add(Statistic::Stalled, share(&rates, |rate| rate < STALL * middle).filter(|_| enough));
+    all.add(Statistic::OfPeak, (test.peak() > 0.0).then(|| (middle / test.peak()).min(1.5)));
     let width = BLOCK_S.max(2.0 * test.min_rtt);
     let per_block = ((width / test.grid).round() as usize).max(1);
     let blocks: Vec<f64> =
         rates.chunks_exact(per_block).filter_map(model::statistics::mean).collect();
-    all.add("block_variation", variation(&blocks).map(|cv| ln(cv, 1e-3)));
+    all.add(Statistic::BlockVariation, variation(&blocks).map(|cv| ln(cv, 1e-3)));
     let lowest = blocks.iter().copied().fold(f64::INFINITY, f64::min);
-    all.add("lowest_block", (blocks.len() >= 2).then(|| (lowest / ceiling).min(1.0)));
+    all.add(Statistic::LowestBlock, (blocks.len() >= 2).then(|| (lowest / ceiling).min(1.0)));
     let third = (rates.len() / 3).max(1);
     let mean = |rates: Option<&[f64]>| model::statistics::mean(rates?);
     let (first, last) =
         (mean(rates.get(..third)), mean(rates.get(rates.len() - third.min(rates.len())..)));
     let trend = first.zip(last).filter(|_| rates.len() >= 6);
     all.add(
-        "rate_trend",
+        Statistic::RateTrend,
         trend.map(|(a, b)| (ln(b, ceiling * 1e-3) - ln(a, ceiling * 1e-3)).clamp(-4.0, 4.0)),
     );
     let changes: Vec<f64> =
         rates.windows(2).filter_map(|w| Some((w.get(1)? - w.first()?).abs() / ceiling)).collect();
-    all.add("rate_steps", median(&changes).map(|change| ln(change, 1e-3)));
+    all.add(Statistic::RateSteps, median(&changes).map(|change| ln(change, 1e-3)));
     // Streams of one test that share a bottleneck alone sum to a flat rate.
-    all.add("uneven", uneven(part));
+    all.add(Statistic::Uneven, uneven(part));
 }
 
 /// Coefficient of variation of the streams' rates.
@@ -69,23 +72,23 @@ fn rtts(part: &Part<'_>, all: &mut Statistics) {
     let at = |share: f64| percentile(&queueing, share);
     let relative = |q: f64| ln(q / least, 1e-3);
     let ms = |q: f64| ln(q * 1e3, 0.02);
-    all.add("q10_ms", at(0.1).map(ms));
-    all.add("q50_ms", at(0.5).map(ms));
-    all.add("q95_ms", at(0.95).map(ms));
-    all.add("q50_per_rtt", at(0.5).map(relative));
-    all.add("q95_per_rtt", at(0.95).map(relative));
+    all.add(Statistic::Q10Ms, at(0.1).map(ms));
+    all.add(Statistic::Q50Ms, at(0.5).map(ms));
+    all.add(Statistic::Q95Ms, at(0.95).map(ms));
+    all.add(Statistic::Q50PerRtt, at(0.5).map(relative));
+    all.add(Statistic::Q95PerRtt, at(0.95).map(relative));
     let levels = at(0.1).zip(at(0.5)).zip(at(0.9));
-    all.add("q_low", levels.map(|((low, middle), _)| (low + 1e-5) / (middle + 1e-5)));
+    all.add(Statistic::QLow, levels.map(|((low, middle), _)| (low + 1e-5) / (middle + 1e-5)));
     all.add(
-        "q_spread",
+        Statistic::QSpread,
         levels.map(|((low, middle), high)| ln((high - low) / (middle + 1e-4), 1e-2)),
     );
     let deviation = part.values(|step| Some(f64::from(step.after.rttvar_us) / 1e6));
-    all.add("rttvar_per_rtt", median(&deviation).map(relative));
+    all.add(Statistic::RttvarPerRtt, median(&deviation).map(relative));
     // Packets in the queue, by Little's law with the segment's rate.
     let rate = part.test.rate(part.from, part.to) / 8.0 / 1500.0;
-    all.add("ln_queued", at(0.5).map(|q| ln(q * rate, 0.1)));
-    all.add("ln_queued_most", at(0.95).map(|q| ln(q * rate, 0.1)));
+    all.add(Statistic::LnQueued, at(0.5).map(|q| ln(q * rate, 0.1)));
+    all.add(Statistic::LnQueuedMost, at(0.95).map(|q| ln(q * rate, 0.1)));
     let half = f64::midpoint(part.from, part.to);
     let low = |from: f64, to: f64| {
         let rtts: Vec<f64> = part
@@ -96,16 +99,19 @@ fn rtts(part: &Part<'_>, all: &mut Statistics) {
         percentile(&rtts, 0.1)
     };
     let drift = low(part.from, half).zip(low(half, part.to));
-    all.add("rtt_shift", drift.map(|(a, b)| ln((b / a).ln().abs(), 1e-3)));
+    all.add(Statistic::RttShift, drift.map(|(a, b)| ln((b / a).ln().abs(), 1e-3)));
     let acks = part.mean(|step| step.after.ack_delay_us.map(|us| f64::from(us) / 1e6));
     let queued = model::statistics::mean(&queueing);
-    all.add("ack_q_ms", acks.map(ms));
+    all.add(Statistic::AckQMs, acks.map(ms));
     // Of both directions' queueing delay; timestamps have a resolution of 1 ms.
-    all.add("ack_q_share", acks.zip(queued).map(|(acks, all)| acks / (all + 1e-3)));
+    all.add(Statistic::AckQShare, acks.zip(queued).map(|(acks, all)| acks / (all + 1e-3)));
     // The rate rises with the window only while the bottleneck is not saturated; the
     // RTT rises with it only once it is.
-    all.add("rtt_by_window", slope(part, Step::rtt));
-    all.add("rate_by_window", slope(part, |step| Some(step.rate).filter(|rate| *rate > 0.0)));
+    all.add(Statistic::RttByWindow, slope(part, Step::rtt));
+    all.add(
+        Statistic::RateByWindow,
+        slope(part, |step| Some(step.rate).filter(|rate| *rate > 0.0)),
+    );
 }
 
 /// The slope of ln(figure) over ln(window), -1 to 2: 1 where the figure follows the window.
@@ -141,13 +147,13 @@ fn acknowledgements(part: &Part<'_>, all: &mut Statistics) {
     // RFC 3168 echoes a mark for an RTT, so the kernel's count exceeds the marks.
     let marked = |step: &Step| step.growth32(|s| s.ce_delivered);
     let marked = part.mean(|step| Some(f64::from(u8::from(marked(step)? > 0.0))));
-    all.add("marked", marked.map(|share| ln(share, 1e-3)));
+    all.add(Statistic::Marked, marked.map(|share| ln(share, 1e-3)));
     let lost = part.sum(|step| Some(step.lost)).filter(|lost| *lost > 0.0);
     let spurious = sum(|s| s.dsack_duplicates);
-    all.add("spurious_share", spurious.zip(lost).map(|(dup, lost)| (dup / lost).min(2.0)));
-    all.add("ln_reorderings", sum(|s| s.reorderings).map(|count| ln(count, 1.0)));
+    all.add(Statistic::SpuriousShare, spurious.zip(lost).map(|(dup, lost)| (dup / lost).min(2.0)));
+    all.add(Statistic::LnReorderings, sum(|s| s.reorderings).map(|count| ln(count, 1.0)));
     let acks = sum(|s| s.acks).zip(delivered);
-    all.add("ln_segments_per_ack", acks.map(|(acks, all)| ln(all / acks.max(1.0), 0.1)));
+    all.add(Statistic::LnSegmentsPerAck, acks.map(|(acks, all)| ln(all / acks.max(1.0), 0.1)));
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! What the sender waited for, the windows, the request, and the hosts.
 
-use super::{Part, Statistics, ln};
+use super::{Part, Statistic, Statistics, ln};
 use crate::facts::WELL_UNDER;
 use crate::series::Step;
 use model::statistics::{median, percentile};
@@ -23,13 +23,13 @@ const UNSCALED: f64 = 65_535.0;
 
 pub(super) fn add(part: &Part<'_>, all: &mut Statistics) {
     let test = part.test;
-    let m = test.m;
+    let m = test.facts.m;
     let flag = |holds: bool| Some(f64::from(u8::from(holds)));
-    all.add("ln_rtt_ms", Some(ln(test.min_rtt * 1e3, 0.0)));
-    all.add("ln_streams", Some(ln(m.streams.len().max(1) as f64, 0.0)));
-    let congestion = crate::facts::congestion_control(m);
-    all.add("is_bbr", congestion.map(|name| f64::from(u8::from(name.starts_with("bbr")))));
-    all.add("is_reno", congestion.map(|name| f64::from(u8::from(name == "reno"))));
+    all.add(Statistic::LnRttMs, Some(ln(test.min_rtt * 1e3, 0.0)));
+    all.add(Statistic::LnStreams, Some(ln(m.streams.len().max(1) as f64, 0.0)));
+    let congestion = test.facts.congestion_control;
+    all.add(Statistic::IsBbr, congestion.map(|name| f64::from(u8::from(name.starts_with("bbr")))));
+    all.add(Statistic::IsReno, congestion.map(|name| f64::from(u8::from(name == "reno"))));
 
     let has_timers = !m.lacks(Unavailable::SenderTimers);
     let timer = |read: fn(&record::Sample) -> u64| {
@@ -38,43 +38,43 @@ pub(super) fn add(part: &Part<'_>, all: &mut Statistics) {
     };
     let (rwnd, sndbuf) = (timer(|s| s.rwnd_limited_us), timer(|s| s.sndbuf_limited_us));
     let idle = timer(|s| s.busy_us).map(|busy| 1.0 - busy);
-    all.add("rwnd_share", rwnd);
-    all.add("sndbuf_share", sndbuf);
-    all.add("idle_share", idle);
+    all.add(Statistic::RwndShare, rwnd);
+    all.add(Statistic::SndbufShare, sndbuf);
+    all.add(Statistic::IdleShare, idle);
     let has_unsent = !m.lacks(Unavailable::Unsent);
     let flag = |holds: bool| flag(holds).filter(|_| has_unsent);
-    all.add("app_limited", part.mean(|step| flag(step.after.delivery_app_limited)));
+    all.add(Statistic::AppLimited, part.mean(|step| flag(step.after.delivery_app_limited)));
     let empty = |step: &Step| flag((step.after.unsent_bytes as f64) < step.mss());
-    all.add("nothing_unsent", part.mean(empty));
+    all.add(Statistic::NothingUnsent, part.mean(empty));
     // Autotuning gives a sender that always has more to send twice its window, and BBR more.
     let sent = |step: &Step| {
         let (sent, unsent) = (step.after.in_flight_bytes as f64, step.after.unsent_bytes as f64);
         flag(unsent < MOSTLY_SENT * sent).filter(|_| sent > 0.0)
     };
-    all.add("mostly_sent", part.mean(sent));
+    all.add(Statistic::MostlySent, part.mean(sent));
     let filled = |step: &Step| {
         let cwnd = step.after.cwnd_bytes as f64;
         (cwnd > 0.0).then(|| step.after.in_flight_bytes as f64 / cwnd)
     };
-    all.add("cwnd_filled", median(&part.values(filled)));
+    all.add(Statistic::CwndFilled, median(&part.values(filled)));
     // A buffer that is smaller than the window empties while there is room in the window.
     let starved = |step: &Step| {
         let room = filled(step).is_some_and(|filled| filled < WELL_UNDER);
         flag(room && (step.after.unsent_bytes as f64) < step.mss())
     };
-    all.add("starved", part.mean(starved));
+    all.add(Statistic::Starved, part.mean(starved));
     // How far goodput is below a window per round trip.
     let turned = |step: &Step| {
         let window = step.after.cwnd_bytes as f64;
         let sent = step.rate / 8.0 * f64::from(step.after.rtt_us) / 1e6;
         (window > 0.0).then(|| (sent / window).min(2.0))
     };
-    all.add("cwnd_turned", part.mean(turned));
+    all.add(Statistic::CwndTurned, part.mean(turned));
     let window = |step: &Step| step.after.peer_window_bytes.map(|bytes| bytes as f64);
     let window_filled = |step: &Step| {
         window(step).filter(|w| *w > 0.0).map(|w| step.after.in_flight_bytes as f64 / w)
     };
-    all.add("window_filled", percentile(&part.values(window_filled), 0.8));
+    all.add(Statistic::WindowFilled, percentile(&part.values(window_filled), 0.8));
     // What may be sent ends less than a segment before the window does.
     let at_window = |step: &Step| {
         let left = window(step).filter(|w| *w > 0.0)? - step.after.in_flight_bytes as f64;
@@ -83,48 +83,46 @@ pub(super) fn add(part: &Part<'_>, all: &mut Statistics) {
         let near = (2.0 * step.mss()).max(share * window(step)?);
         Some(f64::from(u8::from(left <= near)))
     };
-    all.add("at_window", part.mean(at_window));
-    all.add("flight_variation", super::variation(&part.values(in_flight)));
-    let idle = m.streams.iter().map(|stream| Some(stream.activity?.idle_share));
-    let idle: Option<Vec<f64>> = idle.collect();
-    all.add("activity_idle", idle.and_then(|shares| model::statistics::mean(&shares)));
+    all.add(Statistic::AtWindow, part.mean(at_window));
+    all.add(Statistic::FlightVariation, super::variation(&part.values(in_flight)));
+    all.add(Statistic::ActivityIdle, test.facts.idle_share);
     let windows = part.values(window);
     let largest = windows.iter().copied().fold(0.0, f64::max);
     let known = !windows.is_empty();
-    all.add("ln_window_64k", known.then(|| ln(largest / UNSCALED, 1e-3)));
+    all.add(Statistic::LnWindow64k, known.then(|| ln(largest / UNSCALED, 1e-3)));
     let low = percentile(&windows, 0.1).filter(|_| largest > 0.0).map(|low| low / largest);
-    all.add("window_floor", low);
+    all.add(Statistic::WindowFloor, low);
     let level = median(&windows).filter(|_| largest > 0.0).map(|middle| middle / largest);
-    all.add("window_level", level);
-    all.add("unread", unread(part, largest));
+    all.add(Statistic::WindowLevel, level);
+    all.add(Statistic::Unread, unread(part, largest));
     let unscaled =
         |step: &Step| step.after.peer_window_scale.map(|scale| f64::from(u8::from(scale == 0)));
-    all.add("unscaled", part.mean(unscaled));
+    all.add(Statistic::Unscaled, part.mean(unscaled));
     // Linux chooses the scale by the buffer: one that was requested so small needs none.
     let small = |window: ByteCount| f64::from(u8::from(window.as_f64() <= UNSCALED));
-    all.add("small_requested", m.spec.window_bytes.map(small));
-    all.add("window_per_rtt", over_window(part));
+    all.add(Statistic::SmallRequested, m.spec.window_bytes.map(small));
+    all.add(Statistic::WindowPerRtt, over_window(part));
 
     let rate = test.rate(part.from, part.to);
-    let requested = crate::facts::requested_rate(m).map(BitRate::as_f64);
-    all.add("of_requested", requested.map(|most| (rate / most.max(1.0)).min(2.0)));
+    let requested = test.facts.requested_rate.map(BitRate::as_f64);
+    all.add(Statistic::OfRequested, requested.map(|most| (rate / most.max(1.0)).min(2.0)));
     // A requested rate comes with a pacing rate a tenth above it, for catching up.
     let to_catch_up = requested.is_some() && m.spec.fq_rate_bps.is_none();
     let pacing_cap = part.sum_of_medians(|step| step.after.max_pacing_rate_bps);
     all.add(
-        "of_max_pacing",
+        Statistic::OfMaxPacing,
         pacing_cap.filter(|_| !to_catch_up).map(|most| (rate / most.max(1.0)).min(2.0)),
     );
     let paced = |step: &Step| {
         let pacing = step.after.pacing_rate_bps.filter(|rate| *rate > 0)?;
         Some((step.after.delivery_rate_bps as f64 / pacing as f64).min(4.0))
     };
-    all.add("of_pacing", median(&part.values(paced)));
+    all.add(Statistic::OfPacing, median(&part.values(paced)));
 
-    all.add("sender_core", m.sender_core().map(|core| core.min(2.0)));
-    all.add("receiver_core", m.receiver_core().map(|core| core.min(2.0)));
+    all.add(Statistic::SenderCore, m.sender_core().map(|core| core.min(2.0)));
+    all.add(Statistic::ReceiverCore, m.receiver_core().map(|core| core.min(2.0)));
     let waits = [m.sender_core_wait, m.receiver_core_wait].into_iter().flatten();
-    all.add("core_wait", waits.reduce(f64::max));
+    all.add(Statistic::CoreWait, waits.reduce(f64::max));
     let in_flight = part.mean(|step| Some(step.after.in_flight_bytes as f64));
     let streams = m.streams.len() as f64;
     let is_local = test.min_rtt < model::SHORT_RTT.secs_f64();
@@ -132,13 +130,13 @@ pub(super) fn add(part: &Part<'_>, all: &mut Statistics) {
         let needed = rate / 8.0 * test.min_rtt.max(20e-6);
         ln(each * streams / needed.max(1.0), 1e-3)
     });
-    all.add("ln_excess_in_flight", excess);
+    all.add(Statistic::LnExcessInFlight, excess);
     let ln_rate = excess.map(|_| ln(rate / 1e9, 1e-3));
-    all.add("ln_local_gbps", ln_rate);
+    all.add(Statistic::LnLocalGbps, ln_rate);
     let cost = test.cpu.as_ref().filter(|_| is_local);
     let cost = cost.and_then(|counters| counters.over(part.from, part.to));
-    all.add("ln_buffered_mb", cost.map(|cost| ln(cost.buffered / 1e6, 1e-3)));
-    all.add("cpu_growth", cost.and_then(|cost| cost.growth()));
+    all.add(Statistic::LnBufferedMb, cost.map(|cost| ln(cost.buffered / 1e6, 1e-3)));
+    all.add(Statistic::CpuGrowth, cost.and_then(|cost| cost.growth()));
 }
 
 fn in_flight(step: &Step) -> Option<f64> {
@@ -161,7 +159,7 @@ fn unread(part: &Part<'_>, window: f64) -> Option<f64> {
 /// Goodput over receive window / minimum RTT, from either side's view of the window.
 fn over_window(part: &Part<'_>) -> Option<f64> {
     let mut sum = 0.0;
-    for stream in &part.test.m.streams {
+    for stream in &part.test.facts.m.streams {
         let inside = |t: f64| t > part.from && t <= part.to + 1e-9;
         let sent = stream.sender.iter().filter(|s| inside(s.t_s));
         let sent: Vec<f64> = sent.filter_map(|s| s.peer_window_bytes).map(|w| w as f64).collect();
@@ -187,6 +185,7 @@ impl Part<'_> {
 
 #[cfg(test)]
 mod tests {
+    use crate::statistics::Statistic;
     use crate::{
         example::{close, sampled, samples, statistic as of},
         prepared,
@@ -241,7 +240,9 @@ mod tests {
     #[test]
     fn the_rate_is_compared_with_what_was_asked_for() {
         let mut m = sampled(samples(10.0, 10.0, |_, s| s.max_pacing_rate_bps = Some(20_000_000)));
-        let get = |m: &record::Measurement, name| prepared(m).over(0.0, 10.0).get(name);
+        let get = |m: &record::Measurement, name| {
+            prepared(m).over(0.0, 10.0).get(Statistic::named(name).unwrap())
+        };
         assert_eq!(get(&m, "of_requested"), None);
         close(get(&m, "of_max_pacing"), 0.5);
         m.spec.rate_bps = Some(BitRate::from_bps(10_000_000));

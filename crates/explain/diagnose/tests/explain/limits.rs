@@ -126,7 +126,7 @@ fn a_policer_or_a_queue_is_sure_with_a_train_only() {
             assert_ne!(before.confidence, Some(Confidence::Sure), "{}", before.sentence);
             assert!(before.segments.iter().all(|part| part.confidence != Some(Confidence::Sure)
                 || !DROPPING_ALIKE.contains(&part.limit)));
-            likely += u32::from(before.sentence.contains("--decide"));
+            likely += u32::from(before.sentence.contains("a second test"));
             let probability = |finding: &Finding, of| {
                 let found = finding.posterior.iter().find(|one| one.limit == of);
                 found.map_or(0.0, |one| one.probability)

@@ -52,6 +52,11 @@ pub(super) fn unknown(name: &str) -> String {
     }
     match nearest(name) {
         Some(nearest) => format!("{shown} is no field or protocol; did you mean '{nearest}'?"),
-        None => format!("{shown} is no field or protocol; 'pcap packets --fields' lists them"),
+        None => {
+            format!(
+                "{shown} is no field or protocol; 'pcap packets {}' lists them",
+                problem::Field::Fields
+            )
+        }
     }
 }

@@ -3,10 +3,11 @@
 use super::Connection;
 use crate::ecn::{EcnCounts, EcnMode};
 use crate::flags::FlagCounts;
-use crate::recovery::Retransmissions;
+use crate::retransmissions::Retransmissions;
 use crate::side::{Side, WindowScale};
 use crate::vantage::Vantage;
 use capture::dissect::Direction;
+use std::num::NonZeroU64;
 
 impl Connection {
     /// Bits of [`crate::completeness`].
@@ -18,7 +19,7 @@ impl Connection {
     /// From the SYN to the first ACK without SYN, in ns.
     #[must_use]
     pub fn initial_rtt_ns(&self) -> Option<u64> {
-        (self.initial_rtt_ns > 0).then_some(self.initial_rtt_ns)
+        self.initial_rtt_ns.map(NonZeroU64::get)
     }
 
     /// The direction that carried more payload.
@@ -151,8 +152,8 @@ impl Connection {
     /// in ns.
     #[must_use]
     pub fn rtt_ns(&self, direction: Direction) -> Option<(u64, u64)> {
-        let side = &self.sides[direction.index()];
-        (side.min_rtt_ns > 0).then_some((side.min_rtt_ns, side.smoothed_rtt_ns))
+        let rtt = self.sides[direction.index()].rtt?;
+        Some((rtt.least_ns.get(), rtt.smoothed_ns))
     }
 
     /// RTT of the path as far as it is known: the soonest answers of both sides, in ns.

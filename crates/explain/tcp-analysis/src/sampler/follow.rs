@@ -3,7 +3,7 @@
 use super::{Captured, Sampler};
 use crate::congestion_family::RoundFlight;
 use crate::connection::Connection;
-use crate::recovery::Kind;
+use crate::retransmissions::Kind;
 use crate::rounds::Round;
 use crate::time_by_cause::Span;
 use crate::wireshark::PacketAnalysis;

@@ -88,7 +88,7 @@ const MIN_FULL: u32 = 1180;
 /// unknown and all segments are shorter than on any usual path, one of such a path.
 fn full_segment(known: &Connection, direction: Direction) -> u32 {
     let (data, acks) = known.pair(direction);
-    let options = if data.latest_ts == 0 { 0 } else { 12 };
+    let options = if data.latest_ts.is_none() { 0 } else { 12 };
     match u32::from(acks.mss) {
         0 => data.longest.clamp(MIN_FULL, 65_495),
         most if data.longest >= MIN_FULL => most.saturating_sub(options).min(data.longest),

@@ -3,7 +3,7 @@
 use super::{Sampler, mss};
 use crate::congestion_family::CongestionEvidence;
 use crate::connection::{Connection, PacketPosition};
-use crate::recovery::Kind;
+use crate::retransmissions::Kind;
 use crate::time_by_cause::{TimeCause, TimeShare};
 use crate::wireshark::PacketAnalysis;
 use capture::dissect::{TcpFlags, TcpSegment};

@@ -30,12 +30,17 @@ impl Connection {
     /// the RTT in µs.
     pub(super) fn read(line: usize, is_starred: bool, text: &str, server_port: u16) -> Self {
         let ports = text.split_once("connected with").and_then(|(local, remote)| {
-            Some([super::port(local)? == server_port, super::port(remote)? == server_port])
+            Some([port(local)? == server_port, port(remote)? == server_port])
         });
         let accepted = ports.filter(|[local, remote]| local != remote).map(|[local, _]| local);
         let (irtt, mss) = handshake(text).unwrap_or_default();
         Connection { line, accepted, is_starred, irtt, mss }
     }
+}
+
+/// The number after `port`.
+pub(super) fn port(text: &str) -> Option<u16> {
+    text.split_once("port ")?.1.split_whitespace().next()?.parse().ok()
 }
 
 /// The handshake's RTT and the segment size.

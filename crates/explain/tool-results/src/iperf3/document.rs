@@ -1,6 +1,5 @@
 //! The document of `-J`, as far as it is read; the lines of `--json-stream` have its parts.
 
-use super::MAX_REPORTS;
 use crate::intervals::Totals;
 use crate::number::{self, count};
 use crate::transfer::MAX_STREAMS;
@@ -10,6 +9,9 @@ use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use std::fmt;
 use units::{ByteCount, Rtt};
+
+/// Interval reports of all streams: 128 streams for a quarter of an hour.
+pub(super) const MAX_REPORTS: usize = 200_000;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]

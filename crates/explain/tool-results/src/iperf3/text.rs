@@ -4,9 +4,8 @@
 //! datagrams their number at the sender, `jitter ms lost/total` at the receiver. The totals end in
 //! `sender` or `receiver` (esnet/iperf, `src/iperf_locale.c`).
 
-use super::MAX_REPORTS;
-use super::document::{Address, Document, EndStream, Report, StreamReport};
-use crate::format::NotAResult;
+use super::document::{Address, Document, EndStream, MAX_REPORTS, Report, StreamReport};
+use crate::not_a_result::NotAResult;
 use crate::text_row::{RowId, TextRow, bytes, count, number};
 use crate::transfer::MAX_STREAMS;
 use record::Measurement;

@@ -1,29 +1,24 @@
 //! `longhaul baseline`: everything about a path in five minutes, to compare with later.
 
-mod host_checks;
 mod output;
-mod path;
-mod rounds;
-mod servers;
+mod rendering;
 
 use super::probe_args::time;
 use crate::console::{self, Console};
 use crate::failure::{DONE, FAILED, Failure, Outcome};
-use crate::host_port;
 use crate::output_path::OutputPath;
 use crate::regression::RegressionArgs;
-use crate::stop;
 use crate::token::TokenArgs;
+use crate::{host_port, input, stop};
 use clap::{Args, value_parser};
-use host::{clock, random};
+use host::clock;
+use host::resolve::Family;
+use longhaul::baseline::{self, BaselineRequest, ServerSource};
 use output::Files;
-use perf::StopFlag;
-use record::{BASELINE_SCHEMA, BaselineReport, ServerChoice};
 use report::terminal;
-use rounds::Rounds;
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 use units::BitRate;
 
 /// Measure a path thoroughly in 5 minutes, to compare later
@@ -120,48 +115,18 @@ Exit codes: 0 measured, 1 no test succeeded, or interrupted (what was measured
 is reported and saved), 2 wrong usage, 4 worse than the baseline compared with
 (--fail-if-worse).";
 
-/// The server to measure to.
-#[derive(Debug, Clone)]
-struct Server {
-    host: String,
-    ports: RangeInclusive<u16>,
-}
-
-/// What cannot be measured: the command line, or this server.
-enum Unmeasured {
-    /// The next server would not help.
-    Fatal(Failure),
-    /// This server cannot be used.
-    Server(Failure),
-}
-
 pub(crate) fn run(args: &BaselineArgs, console: &mut Console) -> Outcome {
     // Before anything is sent.
-    let earlier = args.compare.as_deref().map(store::load_baseline_report).transpose();
-    let earlier = earlier.map_err(Failure::usage)?;
-    let list = args.servers.as_deref().map(servers::load).transpose()?;
-    let begun = (clock::now(), clock::unix_seconds());
+    let request = request(args)?;
+    request.check()?;
     let stop = stop::on_signals();
     let name = args.host.as_deref().unwrap_or("servers");
-    let files = Files::new(args.output.as_deref(), name, begun.1)?;
+    let files = Files::new(args.output.as_deref(), name, clock::unix_seconds())?;
     files.spare(args.compare.as_deref())?;
-    let session = Session { args, stop: &stop, begun };
-    let mut report = match &list {
-        None => {
-            let host = args.host.clone().unwrap_or_default();
-            let server = Server { host, ports: args.port.clone() };
-            session.measure(&server, console).map_err(|unmeasured| match unmeasured {
-                Unmeasured::Fatal(failure) | Unmeasured::Server(failure) => failure,
-            })?
-        }
-        Some(list) => session.nearest(list, console)?,
-    };
-    if let Some(earlier) = &earlier {
-        match baseline::compare(earlier, &report) {
-            Ok(comparison) => report.comparison = Some(comparison),
-            Err(why) => report.notes.push(format!("not compared: {why}")),
-        }
-    }
+    let report =
+        baseline::run(&request, &mut |event| rendering::event(event, &request, console), &stop);
+    console.clear();
+    let report = report?;
     let text = if args.json {
         console::json(&report)?
     } else {
@@ -174,127 +139,32 @@ pub(crate) fn run(args: &BaselineArgs, console: &mut Console) -> Outcome {
     Ok(args.regression.code_of_baseline(code, report.comparison.as_ref()))
 }
 
-/// One call of the command.
-struct Session<'a> {
-    args: &'a BaselineArgs,
-    stop: &'a StopFlag,
-    /// The start, and the same in seconds since 1970.
-    begun: (Instant, u64),
+/// What the arguments ask for; reads the earlier baseline and the list of servers.
+fn request(args: &BaselineArgs) -> Result<BaselineRequest, Failure> {
+    let compare = args.compare.as_deref().map(store::load_baseline_report).transpose();
+    let compare = compare.map_err(Failure::usage)?.map(Box::new);
+    let server = match &args.servers {
+        Some(file) => list(file, args.rate)?,
+        None => ServerSource::Host {
+            host: args.host.clone().unwrap_or_default(),
+            ports: args.port.clone(),
+            token: args.token.value(),
+        },
+    };
+    Ok(BaselineRequest {
+        server,
+        family: Family::from_flags(args.ipv4, args.ipv6),
+        duration: args.duration.map(|duration| duration.as_secs_f64()),
+        within: args.within,
+        streams: args.streams,
+        seed: args.seed,
+        compare,
+    })
 }
 
-impl Session<'_> {
-    /// Measures to the nearest server of a list that is fast enough and can be used.
-    fn nearest(
-        &self,
-        list: &servers::LoadedList,
-        console: &mut Console,
-    ) -> Result<BaselineReport, Failure> {
-        let mut choice = servers::choose(list, self.args, self.stop, console)?;
-        loop {
-            let chosen = choice.servers.iter().find(|server| server.rejected.is_none());
-            let Some(chosen) = chosen else { return Err(servers::none_usable(&choice)) };
-            let server =
-                Server { host: chosen.host.clone(), ports: chosen.ports.0..=chosen.ports.1 };
-            console.say(&servers::chosen(chosen));
-            match self.measure(&server, console) {
-                Ok(report) => {
-                    return Ok(BaselineReport { choice: Some(choice), ..report });
-                }
-                Err(Unmeasured::Fatal(failure)) => return Err(failure),
-                Err(Unmeasured::Server(failure)) => {
-                    console.say(&format!("{}: {failure}", server.host));
-                    self.reject(&mut choice, &failure)?;
-                }
-            }
-        }
-    }
-
-    fn reject(&self, choice: &mut ServerChoice, failure: &Failure) -> Result<(), Failure> {
-        if self.stop.is_raised() {
-            return Err(Failure::work("interrupted before the first test ended; run it again"));
-        }
-        if baseline::reject_chosen(choice, &format!("cannot be used: {failure}")) {
-            Ok(())
-        } else {
-            Err(servers::none_usable(choice))
-        }
-    }
-
-    /// Measures to one server.
-    fn measure(
-        &self,
-        server: &Server,
-        console: &mut Console,
-    ) -> Result<BaselineReport, Unmeasured> {
-        let args = self.args;
-        let host = host_checks::Examined::towards(server, args, self.stop, console)?;
-        let seed = args.seed.unwrap_or_else(random::seed);
-        let elapsed = clock::now().saturating_duration_since(self.begun.0);
-        let left = args.within.saturating_sub(elapsed);
-        let fitting = || rounds::fitting_duration(&host.paths, args.streams, left);
-        let duration = args.duration.unwrap_or_else(fitting);
-        let asked = rounds::Asked {
-            server,
-            paths: &host.paths,
-            duration,
-            within: args.within,
-            streams: args.streams,
-            seed,
-            token: self.token(),
-        };
-        let measured = Rounds::run(&asked, self.begun.0, console, self.stop)?;
-        Ok(self.report(server, seed, host, measured))
-    }
-
-    /// The token, unless the server was chosen from a list: whoever runs it is nobody to prove
-    /// anything to.
-    fn token(&self) -> Option<String> {
-        self.args.token.value().filter(|_| self.args.servers.is_none())
-    }
-
-    fn report(
-        &self,
-        server: &Server,
-        seed: u64,
-        host: host_checks::Examined,
-        measured: Rounds,
-    ) -> BaselineReport {
-        let args = self.args;
-        let paths = measured.with_failures(host.paths);
-        let conditions = measured.summaries();
-        let mut notes = measured.notes;
-        if self.stop.is_raised() {
-            notes.push(format!(
-                "interrupted in round {}: what was measured until then is reported",
-                measured.rounds
-            ));
-        }
-        let mut report = BaselineReport {
-            schema: BASELINE_SCHEMA.to_owned(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            started_unix_s: self.begun.1,
-            took_s: clock::now().saturating_duration_since(self.begun.0).as_secs_f64(),
-            host: measured.host,
-            link_bps: host.link,
-            target: server.host.clone(),
-            port: *server.ports.start(),
-            peer: measured.peer,
-            seed,
-            within_s: args.within.as_secs_f64(),
-            duration_s: measured.duration.as_secs_f64(),
-            rounds: measured.rounds,
-            interrupted: self.stop.is_raised(),
-            checks: host.checks,
-            differences: baseline::differences(&conditions),
-            links: baseline::links(&conditions, &paths),
-            paths,
-            conditions,
-            steps: Vec::new(),
-            comparison: None,
-            choice: None,
-            notes,
-        };
-        report.steps = baseline::steps(&report);
-        report
-    }
+fn list(file: &Path, rate: Option<BitRate>) -> Result<ServerSource, Failure> {
+    let name = file.display().to_string();
+    let text = input::text(file, input::LIST)
+        .map_err(|error| Failure::usage(format!("cannot read '{name}': {error}")))?;
+    Ok(ServerSource::List { name, text, rate })
 }

@@ -1,9 +1,9 @@
 //! `longhaul bdp`: bandwidth-delay product, window and buffers of a path.
 
 use crate::console::{self, Console};
-use crate::failure::{DONE, Failure, Outcome};
+use crate::failure::{DONE, Outcome};
 use clap::Args;
-use model::Question;
+use longhaul::calc::{self, BdpQuestion};
 use report::terminal;
 use units::{BitRate, ByteCount, Rtt};
 
@@ -37,8 +37,8 @@ Examples:
 
 pub(crate) fn run(args: &BdpArgs, console: &mut Console) -> Outcome {
     let &BdpArgs { rate, rtt, window, streams, mtu, json } = args;
-    let question = Question { rate, rtt, window, streams, mtu };
-    let result = model::bdp_report(&question).map_err(Failure::usage)?;
+    let question = BdpQuestion { rate, rtt, window, streams, mtu };
+    let result = calc::bdp(&question)?;
     let text =
         if json { console::json(&result)? } else { terminal::bdp_report(&result, &console.out) };
     console.print(&text);

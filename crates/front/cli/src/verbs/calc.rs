@@ -9,9 +9,9 @@ mod wan;
 mod window;
 
 use crate::console::{self, Console};
-use crate::failure::{DONE, Failure, Outcome};
+use crate::failure::{DONE, Outcome};
 use clap::{Args, Subcommand};
-use model::calc::{CalcError, CalcResult};
+use longhaul::calc::{self, CalcRequest};
 use report::terminal;
 use units::ByteCount;
 
@@ -54,7 +54,7 @@ enum What {
 }
 
 pub(crate) fn run(args: &CalcArgs, console: &mut Console) -> Outcome {
-    let result = answer(&args.what).map_err(Failure::usage)?;
+    let result = calc::run(&request(&args.what))?;
     let text = if args.json {
         console::json(&result)?
     } else {
@@ -64,18 +64,18 @@ pub(crate) fn run(args: &CalcArgs, console: &mut Console) -> Outcome {
     Ok(DONE)
 }
 
-fn answer(what: &What) -> Result<CalcResult, CalcError> {
+fn request(what: &What) -> CalcRequest {
     match what {
-        What::Window(args) => args.result(),
-        What::Scale(args) => args.result(),
-        What::Mathis(args) => args.result(),
-        What::Pftk(args) => args.result(),
-        What::Cubic(args) => args.result(),
-        What::Bbr(args) => args.result(),
-        What::Wan(args) => args.result(),
-        What::Overhead(args) => args.result(),
-        What::Line(args) => Ok(args.result()),
-        What::Transfer(args) => args.result(),
-        What::Udt(args) => args.result(),
+        What::Window(args) => args.request(),
+        What::Scale(args) => args.request(),
+        What::Mathis(args) => args.request(),
+        What::Pftk(args) => args.request(),
+        What::Cubic(args) => args.request(),
+        What::Bbr(args) => args.request(),
+        What::Wan(args) => args.request(),
+        What::Overhead(args) => args.request(),
+        What::Line(args) => args.request(),
+        What::Transfer(args) => args.request(),
+        What::Udt(args) => args.request(),
     }
 }

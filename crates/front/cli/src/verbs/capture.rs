@@ -1,10 +1,7 @@
 //! `longhaul capture`: packets of an interface into a file.
 
-mod interfaces;
 mod output;
 mod summary;
-
-pub(super) use summary::report;
 
 use super::in_lab;
 use super::probe_args::time;
@@ -13,15 +10,13 @@ use crate::failure::{DONE, Failure, Outcome};
 use crate::output_path::OutputPath;
 use crate::stop;
 use clap::{Args, ValueEnum};
-use host::privileges::{self, User};
 use host::signals;
-use live_capture::{
-    CaptureConfig, CaptureError, DEFAULT_SNAPLEN, Ending, Event, Limits, LiveCapture, MAX_SNAPLEN,
-    Totals, WriteFormat,
+use longhaul::StopFlag;
+use longhaul::capture::{
+    self, CaptureEvent, CaptureFormat, CaptureRequest, DEFAULT_SNAPLEN, MAX_SNAPLEN, Output,
 };
 use output::Ring;
-use record::{CAPTURE_SCHEMA, CaptureReport};
-use serde::Serialize;
+use report::terminal;
 use std::time::Duration;
 use units::ByteCount;
 
@@ -128,21 +123,12 @@ fn buffer(text: &str) -> Result<ByteCount, String> {
     if range.contains(&size) { Ok(size) } else { Err("give 2MiB to 1GiB".to_owned()) }
 }
 
-/// What `--json` prints.
-#[derive(Serialize)]
-struct Document<'a> {
-    schema: &'static str,
-    version: &'static str,
-    #[serde(flatten)]
-    report: &'a CaptureReport,
-}
-
 pub(crate) fn run(args: &CaptureArgs, console: &mut Console) -> Outcome {
     if let Some(host) = &args.in_lab {
         return in_lab::run(&in_lab::find(host)?, &[]);
     }
     let Some(interface) = &args.interface else {
-        return interfaces::run(args.json, console);
+        return list(args.json, console);
     };
     let Some(write) = &args.write else {
         return Err(Failure::usage("give an output file: -w FILE, or -w - to write to a pipe"));
@@ -151,95 +137,80 @@ pub(crate) fn run(args: &CaptureArgs, console: &mut Console) -> Outcome {
     if is_pipe && args.json {
         return Err(Failure::usage("--json needs standard output, which -w - writes to"));
     }
-    let config = CaptureConfig {
+    let request = CaptureRequest {
         interface: interface.clone(),
         filter: args.filter.join(" "),
-        snaplen: if args.snaplen == 0 { MAX_SNAPLEN } else { args.snaplen },
+        snaplen: args.snaplen,
         buffer: args.buffer,
         hardware_timestamps: args.timestamps == Timestamps::Hardware,
         promiscuous: args.promiscuous,
+        output: output::of(write, args.ring),
+        format: args.format.map(|format| match format {
+            Format::Pcapng => CaptureFormat::Pcapng,
+            Format::Pcap => CaptureFormat::Pcap,
+        }),
+        packets: args.count,
+        duration: args.time,
     };
     // Until the capture can be ended in good order, signals wait.
     signals::block();
-    let user = User::instead_of_root();
-    let output = output::of(write, args.ring)?;
-    let capture =
-        LiveCapture::open(&config, output, format(args), user.filter(|it| it.is_caller()))
-            .map_err(failure)?;
-    privileges::drop(user)
-        .map_err(|error| Failure::work(format!("cannot give up privileges: {error}")))?;
-    let stop = stop::on_signals();
-    if !args.quiet {
-        console.say(&introduction(&config, &capture));
-    }
-    let limits = Limits { packets: args.count, duration: args.time };
-    let mut observe = |event: Event<'_>| match event {
-        Event::Progress(_) if args.quiet => {}
-        Event::Progress(totals) => console.live(&summary::line(totals)),
-        Event::Down => {
+    let stop = StopFlag::new();
+    let mut on_event = |event: CaptureEvent| match event {
+        CaptureEvent::Started { snaplen, buffer } => {
+            // Its thread starts without privileges.
+            stop::raise_on_signals(&stop);
+            if !args.quiet {
+                console.say(&introduction(&request, snaplen, buffer));
+            }
+        }
+        CaptureEvent::Progress(_) if args.quiet => {}
+        CaptureEvent::Progress(progress) => console.live(&summary::line(&progress)),
+        CaptureEvent::Down => {
             console.say(&format!("{interface} is down; its packets are captured once it is up"));
         }
     };
-    let (totals, ending) = capture.run(limits, &|| stop.is_raised(), &mut observe);
+    let captured = if is_pipe {
+        let output = Output::Pipe(output::pipe(args.ring)?);
+        capture::run_to(&request, output, &mut on_event, &stop)
+    } else {
+        capture::run(&request, &mut on_event, &stop)
+    };
     console.clear();
+    let document = captured?;
     if args.json {
-        let report = report(&config, &totals, &ending);
-        let version = env!("CARGO_PKG_VERSION");
-        let document = Document { schema: CAPTURE_SCHEMA, version, report: &report };
         console.print(&console::json(&document)?);
     } else if !args.quiet {
-        console.say(&summary::result(&totals));
+        console.say(&summary::result(&document.report));
     }
-    ended(&ending, &totals, interface)
+    document.problem.map_or(Ok(DONE), |problem| Err(problem.into()))
 }
 
-/// The exit code, or the line that says what went wrong.
-pub(super) fn ended(ending: &Ending, totals: &Totals, interface: &str) -> Outcome {
-    let kept = match totals.files.as_slice() {
-        [] => "what was written before is complete".to_owned(),
-        [.., last] => {
-            format!("{} is complete, with {} packets", last.display(), totals.packets)
-        }
+/// The interfaces that can be captured on, and their traffic.
+fn list(json: bool, console: &mut Console) -> Outcome {
+    console.live("measuring traffic for 1 s");
+    let interfaces = capture::interfaces();
+    console.clear();
+    let interfaces = interfaces?;
+    let text = if json {
+        console::json(&interfaces)?
+    } else {
+        terminal::interfaces(&interfaces, &console.out)
+            + "\nlonghaul capture IFACE -w FILE captures one of them, or any for all\n"
     };
-    match ending {
-        Ending::Limit | Ending::Stopped | Ending::ReaderGone => Ok(DONE),
-        Ending::Removed => Err(Failure::work(format!("{interface} was removed; {kept}"))),
-        Ending::Write(error) => {
-            Err(Failure::work(format!("cannot write further: {error}; {kept}")))
-        }
-        Ending::Read(error) => {
-            Err(Failure::work(format!("cannot capture further on {interface}: {error}; {kept}")))
-        }
-    }
+    console.print(&text);
+    Ok(DONE)
 }
 
-pub(super) fn failure(error: CaptureError) -> Failure {
-    match error {
-        CaptureError::System { .. } => Failure::work(error),
-        other => Failure::usage(other),
-    }
-}
-
-fn format(args: &CaptureArgs) -> WriteFormat {
-    let ending = args.write.as_ref().and_then(|path| path.extension());
-    match args.format {
-        Some(Format::Pcap) => WriteFormat::Pcap,
-        Some(Format::Pcapng) => WriteFormat::Pcapng,
-        None if ending.is_some_and(|ending| ending == "pcap") => WriteFormat::Pcap,
-        None => WriteFormat::Pcapng,
-    }
-}
-
-fn introduction(config: &CaptureConfig, capture: &LiveCapture) -> String {
-    let kept = match config.snaplen {
+fn introduction(request: &CaptureRequest, snaplen: u32, buffer: ByteCount) -> String {
+    let kept = match snaplen {
         MAX_SNAPLEN => "whole packets".to_owned(),
         bytes => format!("{bytes} bytes of each packet"),
     };
-    let timestamps = if config.hardware_timestamps {
+    let timestamps = if request.hardware_timestamps {
         "the adapter's timestamps of received packets"
     } else {
         "software timestamps"
     };
-    let buffer = capture.buffer();
-    format!("capturing on {}: {kept}, {timestamps}, buffer {buffer}; Ctrl-C ends", config.interface)
+    let interface = &request.interface;
+    format!("capturing on {interface}: {kept}, {timestamps}, buffer {buffer}; Ctrl-C ends")
 }

@@ -1,28 +1,20 @@
 //! `longhaul copy`: copies files to or from another host.
 
-mod far_end;
 mod result;
 
 use crate::console::Console;
 use crate::failure::{DONE, FAILED, Failure, Outcome};
 use crate::{console, stop, token};
-use ::copy::{
-    Choice, CopyError, CopyPlan, End, MAX_TARGET, MIN_TARGET, Notice, Progress, Remote, Transport,
-};
+use ::copy::{MAX_TARGET, MIN_TARGET};
 use clap::{Args, ValueEnum};
 use control::Algorithm;
 use host::clock;
+use longhaul::copy::{self, Choice, CopyEnd, CopyEvent, CopyRequest, Notice, PORT, Transport};
 use report::untrusted;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
-use std::time::Duration;
 use units::BitRate;
-
-pub(crate) use far_end::{PORT, secret_text, tokens};
-
-/// How often the progress line changes.
-const REFRESH: Duration = Duration::from_millis(250);
 
 /// Copy files to or from another host, verified and resumable
 ///
@@ -52,7 +44,7 @@ pub(crate) struct CopyArgs {
     /// Congestion control of UDT: bbr, cubic, reno
     #[arg(long, short = 'C', value_name = "NAME", default_value = "bbr", value_parser = algorithm)]
     #[arg(visible_alias = "cc")]
-    congestion: Algorithm,
+    congestion: String,
     /// Maximum rate of file data: 100mbit
     #[arg(long, value_name = "RATE")]
     limit: Option<BitRate>,
@@ -70,7 +62,7 @@ pub(crate) struct CopyArgs {
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// Port of that server
-    #[arg(long, short, value_name = "PORT", default_value_t = far_end::PORT)]
+    #[arg(long, short, value_name = "PORT", default_value_t = PORT)]
     port: u16,
     /// ssh command, with its options
     #[arg(long, value_name = "COMMAND", default_value = "ssh")]
@@ -103,8 +95,9 @@ enum TransportName {
     Tcp,
 }
 
-fn algorithm(text: &str) -> Result<Algorithm, String> {
-    Algorithm::for_native(text).ok_or_else(|| "use bbr, cubic or reno".to_owned())
+fn algorithm(text: &str) -> Result<String, String> {
+    let known = Algorithm::for_native(text).map(|_| text.to_owned());
+    known.ok_or_else(|| "use bbr, cubic or reno".to_owned())
 }
 
 fn target(text: &str) -> Result<BitRate, String> {
@@ -114,43 +107,32 @@ fn target(text: &str) -> Result<BitRate, String> {
 }
 
 pub(crate) fn run(args: &CopyArgs, console: &mut Console) -> Outcome {
-    let plan = plan(args, console)?;
+    let request = request(args, console)?;
     let stop = stop::on_signals();
-    let progress = Progress::default();
     let mut transport = None;
-    let result = std::thread::scope(|scope| {
-        let (report, notices) = std::sync::mpsc::channel();
-        let (plan, progress, stop) = (&plan, &progress, &stop);
-        let copied = scope.spawn(move || {
-            ::copy::copy(plan, progress, stop, &|notice| {
-                let _ = report.send(notice);
-            })
-        });
-        let mut line = result::ProgressLine::new(clock::now());
-        while !copied.is_finished() {
-            std::thread::sleep(REFRESH.min(Duration::from_millis(20)));
-            while let Ok(notice) = notices.try_recv() {
-                say(args, notice, &mut transport, console);
-            }
-            if !args.quiet
-                && let Some(text) = line.next(clock::now(), &progress.figures(), &console.err)
-            {
+    let mut line = result::ProgressLine::new(clock::now());
+    let mut on_event = |event| match event {
+        CopyEvent::Notice(notice) => say(args, notice, &mut transport, console),
+        CopyEvent::Progress(figures) => {
+            let text = line.next(clock::now(), &figures, &console.err);
+            if let Some(text) = text.filter(|_| !args.quiet) {
                 console.live(&text);
             }
         }
-        copied.join().unwrap_or_else(|_| Err(CopyError::Local("the copy's thread failed".into())))
-    });
+        CopyEvent::NotCopied(problem) => {
+            console.clear();
+            console.say(&untrusted::line(&format!("not copied: {problem}"), false));
+        }
+    };
+    let result = copy::run(&request, &mut on_event, &stop);
     console.clear();
-    for problem in progress.problems() {
-        console.say(&untrusted::line(&format!("not copied: {problem}"), false));
-    }
-    let summary = result.map_err(failure)?;
+    let document = result?;
     if args.json {
-        console.print(&console::json(&result::Document::new(&summary))?);
+        console.print(&console::json(&document)?);
     } else if !args.quiet {
-        console.print(&result::text(&summary, plan.limit, &console.out));
+        console.print(&result::text(&document, request.limit));
     }
-    Ok(if summary.figures.problems == 0 { DONE } else { FAILED })
+    Ok(if document.failed == 0 { DONE } else { FAILED })
 }
 
 /// Says which transport was chosen, and why, where that is not the usual one.
@@ -193,22 +175,14 @@ fn say(args: &CopyArgs, notice: Notice, before: &mut Option<Transport>, console:
     }
 }
 
-fn failure(error: CopyError) -> Failure {
-    match error {
-        CopyError::Local(_) => Failure::usage(error),
-        _ => Failure::work(error),
-    }
-}
-
-fn plan(args: &CopyArgs, console: &mut Console) -> Result<CopyPlan, Failure> {
-    let words = args.ssh.split_whitespace().map(str::to_owned).collect();
+fn request(args: &CopyArgs, console: &mut Console) -> Result<CopyRequest, Failure> {
     let sources = args.sources.iter().map(end).collect::<Result<Vec<_>, _>>()?;
-    Ok(CopyPlan {
+    Ok(CopyRequest {
         sources,
         destination: end(&args.destination)?,
         token: args.token_file.as_deref().map(|file| token::of_file(file, console)).transpose()?,
         port: args.port,
-        ssh: words,
+        ssh: args.ssh.split_whitespace().map(str::to_owned).collect(),
         far_program: args.far_program.clone(),
         transport: match args.transport {
             TransportName::Auto => Choice::Auto,
@@ -216,14 +190,15 @@ fn plan(args: &CopyArgs, console: &mut Console) -> Result<CopyPlan, Failure> {
             TransportName::Tcp => Choice::Only(Transport::Tcp),
         },
         streams: args.streams,
-        algorithm: args.target.map_or(args.congestion, Algorithm::FixedRate),
+        congestion: args.congestion.clone(),
         limit: args.limit,
+        target: args.target,
     })
 }
 
 /// As for scp: a colon before any slash ends a host, which may be an IPv6 address in
 /// brackets.
-fn end(text: &OsString) -> Result<End, Failure> {
+fn end(text: &OsString) -> Result<CopyEnd, Failure> {
     let bytes = text.as_bytes();
     if bytes.is_empty() {
         return Err(Failure::usage("a path is empty; for the current directory write ."));
@@ -235,7 +210,7 @@ fn end(text: &OsString) -> Result<End, Failure> {
         _ => bytes.iter().position(|byte| matches!(byte, b':' | b'/')),
     };
     let Some(colon) = colon.filter(|at| bytes[*at] == b':') else {
-        return Ok(End::Local(bytes.to_vec()));
+        return Ok(CopyEnd::Local(text.into()));
     };
     let host = std::str::from_utf8(&bytes[..colon])
         .map_err(|_| Failure::usage("a host's name is not text"))?;
@@ -243,7 +218,7 @@ fn end(text: &OsString) -> Result<End, Failure> {
     remote::check_host(&host).map_err(|error| {
         Failure::usage(format!("{host}: {error}; for a file with a colon write ./FILE"))
     })?;
-    Ok(End::Remote(Remote { host, path: bytes[colon + 1..].to_vec() }))
+    Ok(CopyEnd::Remote { host, path: OsStr::from_bytes(&bytes[colon + 1..]).into() })
 }
 
 #[cfg(test)]
@@ -254,13 +229,13 @@ mod tests {
     fn hosts_end_with_a_colon_as_for_scp() {
         let parsed = |text: &str| end(&OsString::from(text)).unwrap();
         let remote =
-            |host: &str, path: &str| End::Remote(Remote { host: host.into(), path: path.into() });
+            |host: &str, path: &str| CopyEnd::Remote { host: host.into(), path: path.into() };
         assert_eq!(parsed("host:a/b"), remote("host", "a/b"));
         assert_eq!(parsed("user@host:"), remote("user@host", ""));
         assert_eq!(parsed("[2001:db8::1]:/x"), remote("2001:db8::1", "/x"));
         assert_eq!(parsed("user@[::1]:x"), remote("user@::1", "x"));
         for local in ["a", "./a:b", "/a:b", "a/b:c", "a[1]", "./[x]:y"] {
-            assert_eq!(parsed(local), End::Local(local.into()), "{local}");
+            assert_eq!(parsed(local), CopyEnd::Local(local.into()), "{local}");
         }
         for wrong in ["", ":x", "-oX:y", "a b:c"] {
             assert!(end(&OsString::from(wrong)).is_err(), "{wrong}");

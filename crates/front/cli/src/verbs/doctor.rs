@@ -1,29 +1,17 @@
 //! `longhaul doctor`: whether this host can sustain a rate at an RTT.
 
-use super::probe_args::failure as probe_failure;
 use crate::console::{self, Console};
 use crate::failure::{DONE, FAILED, Failure, Outcome};
 use crate::host_port;
 use crate::input;
 use crate::stop;
 use clap::{Args, ValueEnum, value_parser};
-use doctor::{Asked, Fact, Facts, Nic, PathProbe, Root, System, Target};
-use host::{clock, identity};
-use probe::ProbeError;
-use record::{DoctorReport, Verdict};
+use longhaul::doctor::{self, CommandsRequest, DoctorEvent, DoctorRequest, PastedRequest, System};
+use longhaul::ping::Family;
+use record::Verdict;
 use report::terminal;
-use serde::Serialize;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
-use units::{BitRate, ByteCount, Rtt};
-
-/// Limits of the disk measurement.
-const DISK_BYTES: ByteCount = ByteCount::from_bytes(256 << 20);
-const DISK_TIME: Duration = Duration::from_secs(3);
-
-/// Start of the path MTU search where the device's MTU is unknown.
-const USUAL_MTU: u32 = 1_500;
+use units::{BitRate, Rtt};
 
 /// Check whether this host can sustain a rate at a given RTT
 ///
@@ -117,17 +105,25 @@ Examples:
 Exit codes: 0 no check failed (some may warn or be unknown), 1 a check failed
 or the host of --to is unreachable, 2 usage error.";
 
-/// What `--json` prints.
-#[derive(Serialize)]
-struct Document<'a> {
-    #[serde(flatten)]
-    report: &'a DoctorReport,
-    facts: &'a Facts,
-}
-
 pub(crate) fn run(args: &DoctorArgs, console: &mut Console) -> Outcome {
     if let Some(file) = &args.read {
         return read(file, args.json, console);
+    }
+    if let (Some(kind), Some(rate), Some(rtt)) = (args.system, args.rate, args.rtt) {
+        let system = match kind {
+            Kind::Linux => System::Linux,
+            Kind::Macos => System::MacOs,
+            Kind::Windows => System::Windows,
+        };
+        let request = CommandsRequest { system, rate, rtt, streams: args.streams };
+        let commands = doctor::commands(&request)?;
+        let text = if args.json {
+            console::json(&commands)?
+        } else {
+            terminal::doctor_commands(&commands, &console.out)
+        };
+        console.print(&text);
+        return Ok(DONE);
     }
     if args.rtt.is_none() && args.to.is_none() {
         return Err(Failure::usage(
@@ -135,53 +131,38 @@ pub(crate) fn run(args: &DoctorArgs, console: &mut Console) -> Outcome {
              longhaul doctor --to HOST",
         ));
     }
-    let asked = "asked";
-    if args.rtt == Some(Rtt::ZERO) {
-        return Err(Failure::usage(
-            "an RTT of zero needs no window; measure it with longhaul ping",
-        ));
-    }
-    let mut target = Target {
-        rate: args.rate.unwrap_or(BitRate::ZERO),
-        rate_from: asked.to_owned(),
-        rtt: args.rtt,
-        rtt_from: asked.to_owned(),
-        streams: args.streams,
-        mss: None,
+    let request = request(args);
+    request.check()?;
+    let stop = stop::on_signals();
+    let mut on_event = |event: DoctorEvent| match event {
+        DoctorEvent::Probing { host, what } => console.live(&format!("Probing {host}: {what}")),
+        DoctorEvent::MeasuringDisk(folder) => {
+            console.live(&format!("Writing to {} and reading it back", folder.display()));
+        }
     };
-    if let Some(kind) = args.system {
-        let system = match kind {
-            Kind::Linux => System::Linux,
-            Kind::Macos => System::MacOs,
-            Kind::Windows => System::Windows,
-        };
-        let commands = doctor::commands(system, &target);
-        let text = if args.json {
-            json(&commands)?
-        } else {
-            terminal::doctor_commands(&commands, &console.out)
-        };
-        console.print(&text);
-        return Ok(DONE);
-    }
-    let facts = gather(args, console)?;
-    if args.rate.is_none() {
-        target.rate = link_rate(&facts)?;
-        target.rate_from = "the link's".to_owned();
-    }
-    if target.rtt.is_none() {
-        target.rtt = facts.path.as_ref().and_then(|path| path.rtt_ns.seen()).copied();
-        target.rtt_from = "measured".to_owned();
-    }
-    target.mss = segment(&facts);
-    let report = doctor::report(&facts, &target, identity::hostname(), clock::unix_seconds());
+    let document = doctor::run(&request, &mut on_event, &stop)?;
+    console.clear();
     let text = if args.json {
-        json(&Document { report: &report, facts: &facts })?
+        console::json(&document)?
     } else {
-        terminal::doctor(&report, args.all, &console.out)
+        terminal::doctor(&document.report, args.all, &console.out)
     };
     console.print(&text);
-    Ok(if report.verdict == Verdict::Fail { FAILED } else { DONE })
+    Ok(if document.report.verdict == Verdict::Fail { FAILED } else { DONE })
+}
+
+fn request(args: &DoctorArgs) -> DoctorRequest {
+    DoctorRequest {
+        rate: args.rate,
+        rtt: args.rtt,
+        to: args.to.clone(),
+        port: args.port,
+        family: Family::from_flags(args.ipv4, args.ipv6),
+        streams: args.streams,
+        disk: args.disk.clone(),
+        device: args.device.clone(),
+        root: args.root.clone(),
+    }
 }
 
 /// Explains the text of another tool.
@@ -189,100 +170,10 @@ fn read(file: &Path, as_json: bool, console: &mut Console) -> Outcome {
     let name = file.display();
     let text = input::text_or_stdin(file, input::COUNTERS)
         .map_err(|error| Failure::usage(format!("cannot read '{name}': {error}")))?;
-    let report = doctor::pasted(&text)
-        .map_err(|error| Failure::usage(format!("cannot explain '{name}': {error}")))?;
-    let text = if as_json { json(&report)? } else { terminal::pasted(&report, &console.out) };
+    let report = doctor::pasted(&PastedRequest { text })
+        .map_err(|problem| Failure::usage(format!("cannot explain '{name}': {problem}")))?;
+    let text =
+        if as_json { console::json(&report)? } else { terminal::pasted(&report, &console.out) };
     console.print(&text);
     Ok(DONE)
-}
-
-/// Payload of a segment, where the MSS was negotiated.
-fn segment(facts: &Facts) -> Option<u32> {
-    let shook = facts.path.as_ref()?.handshake.seen()?;
-    let options = if shook.timestamps { 12 } else { 0 };
-    shook.segment_bytes.checked_sub(options)
-}
-
-/// Reads and measures everything that was requested.
-fn gather(args: &DoctorArgs, console: &mut Console) -> Result<Facts, Failure> {
-    let stop = stop::on_signals();
-    let to = match &args.to {
-        Some(host) => Some(address(args, host, &|| stop.is_raised())?),
-        None => None,
-    };
-    let asked = Asked {
-        device: args.device.clone(),
-        zone: to.and_then(host::address::zone_name),
-        to: to.map(|to| to.ip()),
-    };
-    let mut facts = match &args.root {
-        Some(root) => {
-            doctor::gather(&Root::at(root), &asked, &|_| Nic::unread("not read below --root"))
-        }
-        None => doctor::gather(&Root::machine(), &asked, &doctor::this_nic),
-    };
-    if let (Some(name), Fact::Unread { not_readable }) = (&args.device, &facts.device) {
-        return Err(Failure::usage(format!("cannot read device '{name}': {not_readable}")));
-    }
-    if args.rate.is_none() {
-        // Before anything is sent or written.
-        link_rate(&facts)?;
-    }
-    if let (Some(to), Some(host)) = (to, &args.to) {
-        let mtu = facts.device.seen().and_then(|device| device.mtu.seen()).copied();
-        let mut tell = |what: &str| console.live(&format!("Probing {host}: {what}"));
-        let mut path = PathProbe {
-            host,
-            to,
-            mtu: mtu.unwrap_or(USUAL_MTU),
-            tell: &mut tell,
-            stop: &|| stop.is_raised(),
-        };
-        facts.path = Some(doctor::path(&mut path).map_err(|error| match error {
-            ProbeError::Interrupted => Failure::work("interrupted while probing the path"),
-            error => probe_failure(error),
-        })?);
-    }
-    if let Some(folder) = &args.disk {
-        console.live(&format!("Writing to {} and reading it back", folder.display()));
-        let measured = doctor::disk(folder, DISK_BYTES, DISK_TIME, &|| stop.is_raised());
-        if stop.is_raised() {
-            return Err(Failure::work("interrupted while measuring the disk; no file is left"));
-        }
-        let shown = folder.display();
-        let refused = |error| {
-            format!(
-                "cannot measure the disk at {shown}: {error}; name a directory that you may write \
-                 to"
-            )
-        };
-        let measured = measured.map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound
-            | std::io::ErrorKind::NotADirectory
-            | std::io::ErrorKind::PermissionDenied => Failure::usage(refused(error)),
-            _ => Failure::work(refused(error)),
-        })?;
-        facts.disk = Some(Fact::Seen(measured));
-    }
-    console.clear();
-    Ok(facts)
-}
-
-fn link_rate(facts: &Facts) -> Result<BitRate, Failure> {
-    doctor::link_rate(facts).ok_or_else(|| {
-        let why = facts.device.seen().map_or_else(
-            || facts.device.why_not().to_owned(),
-            |device| format!("{}: {}", device.name, device.speed_mbps.why_not()),
-        );
-        Failure::usage(format!("the link rate is unknown ({why}): give --rate"))
-    })
-}
-
-fn address(args: &DoctorArgs, host: &str, stop: &dyn Fn() -> bool) -> Result<SocketAddr, Failure> {
-    let family = probe::Family::from_flags(args.ipv4, args.ipv6);
-    probe::resolve(host, args.port, family, None, stop).map_err(probe_failure)
-}
-
-fn json(document: &impl Serialize) -> Result<String, Failure> {
-    console::json(document)
 }

@@ -1,15 +1,20 @@
 //! `longhaul explain`: explains a saved measurement, a recording, a capture or the result of
 //! another tool.
 
-mod capture;
-mod recording;
-mod tool_result;
-
-use crate::console::Console;
-use crate::failure::{Failure, Outcome};
+use crate::console::{self, Console};
+use crate::failure::{DONE, FAILED, Failure, Outcome};
+use crate::read_progress;
+use crate::stop;
 use crate::test_report::{self, Forms};
 use clap::Args;
 use host::bulk;
+use longhaul::StopFlag;
+use longhaul::explain::{
+    self, ExplainRequest, Explained, ExplainedConnection, ExplainedRecording, Transfers,
+};
+use record::command_line;
+use report::terminal::{self, ConnectionSummary};
+use report::untrusted;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd};
@@ -85,20 +90,91 @@ fn standard_input() -> io::Result<File> {
 }
 
 fn explain(args: &ExplainArgs, console: &mut Console) -> Outcome {
-    if store::is_recording(&args.file) {
-        return recording::run(args, console);
+    let request = ExplainRequest { file: args.file.clone(), connection: args.connection.clone() };
+    // Nothing else takes long.
+    let is_capture = explain::is_capture(&args.file);
+    let stop = if is_capture { stop::on_signals() } else { StopFlag::new() };
+    let explained = explain::explain(&request, &mut read_progress::progress(console), &stop);
+    console.clear();
+    match explained? {
+        Explained::Measurement(measurement) => {
+            test_report::print(console, &measurement, &args.forms, &measurement.notes)
+        }
+        Explained::Recording(recording) => show_recording(args, &recording, console),
+        Explained::Transfers(found) => show_transfers(args, found, console),
     }
-    if capture::is_capture(&args.file) {
-        return capture::run(args, console);
-    }
-    if tool_result::is_candidate(&args.file) {
-        return tool_result::run(args, console);
-    }
-    let measurement = store::load(&args.file).map_err(Failure::work)?;
-    if args.connection.is_some() {
+}
+
+/// The connections of a recording.
+fn show_recording(
+    args: &ExplainArgs,
+    recording: &ExplainedRecording,
+    console: &mut Console,
+) -> Outcome {
+    if args.forms.html.is_some() {
         return Err(Failure::usage(
-            "--connection applies to recordings, and the file is a measurement; omit --connection",
+            "--html shows one connection; select it with --connection, as in --connection 1 --html FILE",
         ));
     }
-    test_report::print(console, &measurement, &args.forms, &measurement.notes)
+    let text = if args.forms.json {
+        console::json(recording)?
+    } else {
+        let rows: Vec<ConnectionSummary<'_>> = recording.connections.iter().map(row).collect();
+        let words = ["longhaul", "explain", &args.file.to_string_lossy(), "--connection", "1"];
+        let next = terminal::next_command(&command_line(words), &console.out);
+        format!("{}\n{next}", terminal::recorded_connections(&rows, &console.out))
+    };
+    console.print(&text);
+    Ok(DONE)
+}
+
+fn row(one: &ExplainedConnection) -> ConnectionSummary<'_> {
+    ConnectionSummary {
+        who: &one.who,
+        seconds: (one.from_s, one.to_s),
+        bytes: one.bytes,
+        sends: one.sends,
+        retransmits: one.retransmits.unwrap_or(0),
+        finding: &one.finding,
+    }
+}
+
+/// Transfers of a capture or of another tool's result, like tests; JSON and a page show the
+/// first one.
+fn show_transfers(args: &ExplainArgs, found: Transfers, console: &mut Console) -> Outcome {
+    let Transfers { is_capture, mut transfers, count, notes, test } = found;
+    let is_single = args.forms.json || args.forms.html.is_some();
+    let is_selected = args.connection.is_some();
+    if let Some(first) = transfers.first_mut().filter(|_| is_single) {
+        if is_capture && !is_selected {
+            console.say(&format!("{}, the largest; --connection selects another one", first.name));
+        } else if !is_capture && count > 1 && !is_selected {
+            let name = &first.name;
+            console.say(&format!("{name}, the first of {count}; --connection selects another"));
+        }
+        first.measurement.notes.extend(notes.iter().cloned());
+        transfers.truncate(1);
+    }
+    let is_named = !is_single && (is_capture || transfers.len() > 1);
+    let (mut code, shown) = (DONE, transfers.len());
+    for one in transfers {
+        if is_named {
+            console.print(&format!("{}\n", untrusted::clean(&one.name)));
+        }
+        let notes = &one.measurement.notes;
+        if test_report::print(console, &one.measurement, &args.forms, notes)? != DONE {
+            code = FAILED;
+        }
+    }
+    if !is_single {
+        notes.iter().for_each(|note| console::note(note));
+        if !is_capture && !is_selected && count > shown {
+            console.say(&format!(
+                "{} more transfers; --connection NUMBER explains one of {count}",
+                count - shown
+            ));
+        }
+    }
+    test.iter().for_each(|sentence| console::note(sentence));
+    Ok(code)
 }

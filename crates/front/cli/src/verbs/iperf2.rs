@@ -1,10 +1,9 @@
 //! `longhaul iperf2`: an iperf 2 client and server, with iperf 2's output.
 
 mod csv;
-mod document;
 mod text;
 
-use crate::console::Console;
+use crate::console::{self, Console};
 use crate::failure::{DONE, FAILED, Failure, Outcome};
 use crate::stop;
 use clap::{ArgAction, ArgGroup, Args};
@@ -242,11 +241,8 @@ fn run_client(args: &Iperf2Args, host: &str, console: &mut Console) -> Outcome {
     let mut text = Text::new(args.format.unwrap_or_default(), args.udp, args.window, true);
     text.pace = args.udp.then(|| (config.clone(), args.bandwidth));
     if args.json {
-        let document = Mutex::new(document::Document::new(&config));
-        let on_event = |event| lock(&document).take(&event);
-        client::run(&config, &on_event, &stop).map_err(failure)?;
-        let text = lock(&document).print()?;
-        console.print(&text);
+        let document = longhaul::iperf2::run(&config, &stop)?;
+        console.print(&console::json(&document)?);
     } else {
         let printer = Printer::new(args, text, console);
         client::run(&config, &|event| printer.take(&event), &stop).map_err(failure)?;

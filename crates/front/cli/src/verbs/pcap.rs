@@ -1,19 +1,13 @@
 //! `longhaul pcap`: what is in a capture file.
 
-pub(super) mod analysis;
-mod document;
 mod expert;
 mod files_document;
 mod follow;
 mod handshake;
 mod io;
-mod io_bins;
 mod merge;
-mod packet_file;
 mod packets;
 mod page;
-mod reading;
-mod rows;
 mod streams;
 mod table;
 mod tables;
@@ -21,16 +15,20 @@ mod tables;
 use crate::console::{self, Console};
 use crate::failure::{DONE, FAILED, Failure, Outcome};
 use crate::output_path::OutputPath;
+use crate::read_progress;
 use crate::stop;
-use capture::conversations::Conversations;
-use capture::dissect::FlowKey;
 use capture::endpoints::Endpoint;
-use capture::{ChunkedList, Conversation};
 use clap::{Args, Subcommand, ValueEnum};
-use files_document::FilesDocument;
-use reading::Capture;
+use files_document::{FilesDocument, Streamed};
+use longhaul::pcap::document::conversations::{
+    self as documents, ConversationsFile, EndpointsFile,
+};
+use longhaul::pcap::document::{Files as FilesOf, HierarchyFile};
+use longhaul::pcap::{
+    self, Capture, ConversationLayer, ConversationRows, EndpointRows, Rules, not_listed,
+};
 use report::terminal::{self, CaptureSummary, ConversationRow};
-use rows::{ConversationRows, EndpointRows, MAX_TEXT_ROWS};
+use report::untrusted::clean;
 use std::path::PathBuf;
 use table::TableOutput;
 
@@ -161,7 +159,7 @@ struct Listed {
     /// Layer: tcp, udp, ip, ethernet
     #[arg(long = "type", short = 't', value_enum, value_name = "LAYER", default_value = "tcp")]
     #[arg(hide_possible_values = true)]
-    layer: ConversationLayer,
+    layer: LayerArg,
     /// Rows to show; 0 for all [default: 25, with --csv or --json all]
     #[arg(long, short = 'n', value_name = "N")]
     rows: Option<usize>,
@@ -169,7 +167,7 @@ struct Listed {
 
 /// Layer whose addresses make a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ConversationLayer {
+enum LayerArg {
     /// TCP streams
     Tcp,
     /// UDP ports
@@ -182,13 +180,22 @@ enum ConversationLayer {
     Ethernet,
 }
 
-impl ConversationLayer {
-    fn name(self) -> &'static str {
-        match self {
-            ConversationLayer::Tcp => "TCP",
-            ConversationLayer::Udp => "UDP",
-            ConversationLayer::Ip => "IP",
-            ConversationLayer::Ethernet => "Ethernet",
+/// The version of Wireshark whose rules apply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum RulesArg {
+    /// Wireshark 3.7 to 4.0
+    #[value(name = "wireshark-4.0")]
+    Wireshark40,
+    /// Wireshark 4.4
+    #[value(name = "wireshark-4.4")]
+    Wireshark44,
+}
+
+impl From<RulesArg> for Rules {
+    fn from(rules: RulesArg) -> Self {
+        match rules {
+            RulesArg::Wireshark40 => Rules::Wireshark40,
+            RulesArg::Wireshark44 => Rules::Wireshark44,
         }
     }
 }
@@ -196,6 +203,15 @@ impl ConversationLayer {
 /// Rows of a table on a terminal, and of conversations in a summary.
 const ROWS: usize = 25;
 const TOP: usize = 5;
+
+/// Rows of a table in text at most: a line takes some kilobytes until it is printed.
+const MAX_TEXT_ROWS: usize = 50_000;
+
+/// The text with the file's name above it, and notes below.
+fn headed(capture: &Capture, text: &str) -> String {
+    let notes: String = capture.notes().iter().map(|note| format!("{note}\n")).collect();
+    format!("{}\n{text}{notes}", clean(&capture.name))
+}
 
 pub(crate) fn run(args: &PcapArgs, console: &mut Console) -> Outcome {
     match &args.view {
@@ -245,16 +261,17 @@ fn each(files: &Files, console: &mut Console, shown: &dyn Shown) -> Outcome {
     let mut document = FilesDocument::new(shown.schema());
     let mut is_first = true;
     for path in &files.files {
-        let capture = match reading::read(path, &stop, console) {
+        let read = pcap::read(path, &mut read_progress::progress(console), &stop);
+        console.clear();
+        let capture = match read {
             Ok(capture) => capture,
-            Err(line) => {
-                console.clear();
-                console::complain(&line);
+            Err(problem) => {
+                console::complain(&Failure::from(problem).to_string());
                 code = FAILED;
                 continue;
             }
         };
-        if capture.broken.is_some() || capture.is_interrupted {
+        if capture.is_incomplete() {
             code = FAILED;
         }
         if files.json {
@@ -288,7 +305,7 @@ struct Summary;
 
 impl Shown for Summary {
     fn text(&self, capture: &Capture, console: &Console) -> String {
-        let (layer, rows) = top(&capture.conversations);
+        let (layer, rows) = pcap::top(&capture.conversations);
         let shown: Vec<ConversationRow> = rows.iter(TOP).collect();
         terminal::capture_summary(
             &CaptureSummary {
@@ -312,7 +329,7 @@ impl Shown for Summary {
     }
 
     fn schema(&self) -> &'static str {
-        "longhaul.pcap/1"
+        FilesOf::<()>::SUMMARY
     }
 
     fn write_json(
@@ -321,30 +338,15 @@ impl Shown for Summary {
         to: &mut FilesDocument,
         console: &mut Console,
     ) -> Result<(), Failure> {
-        let (layer, rows) = top(&capture.conversations);
-        let shown: Vec<ConversationRow> = rows.iter(TOP).collect();
-        to.add(document::summary(capture, layer.name(), &shown), None, console)
+        to.add(&pcap::summary(capture), console)
     }
-}
-
-/// The conversations of the highest layer that has any.
-fn top(conversations: &Conversations) -> (ConversationLayer, ConversationRows<'_>) {
-    use ConversationLayer::{Ethernet, Ip, Tcp, Udp};
-    fn bytes(flows: &ChunkedList<Conversation<FlowKey>>) -> u64 {
-        flows.iter().map(|flow| flow.traffic.bytes()).sum()
-    }
-    let (tcp, udp) = (bytes(conversations.tcp()), bytes(conversations.udp()));
-    let layers = [if tcp >= udp { Tcp } else { Udp }, Ip].into_iter();
-    let mut each = layers.map(|layer| (layer, ConversationRows::of(conversations, layer)));
-    let found = each.find(|(_, rows)| rows.len() > 0);
-    found.unwrap_or_else(|| (Ethernet, ConversationRows::of(conversations, Ethernet)))
 }
 
 struct Hierarchy;
 
 impl Shown for Hierarchy {
     fn text(&self, capture: &Capture, console: &Console) -> String {
-        capture.headed(&terminal::capture_hierarchy(&capture.hierarchy.rows(), &console.out))
+        headed(capture, &terminal::capture_hierarchy(&capture.hierarchy.rows(), &console.out))
     }
 
     fn write_table(
@@ -357,7 +359,7 @@ impl Shown for Hierarchy {
     }
 
     fn schema(&self) -> &'static str {
-        "longhaul.pcap-hierarchy/1"
+        FilesOf::<()>::HIERARCHY
     }
 
     fn write_json(
@@ -366,11 +368,20 @@ impl Shown for Hierarchy {
         to: &mut FilesDocument,
         console: &mut Console,
     ) -> Result<(), Failure> {
-        to.add(document::hierarchy(capture), None, console)
+        to.add(&HierarchyFile::new(capture), console)
     }
 }
 
 impl Listed {
+    fn layer(&self) -> ConversationLayer {
+        match self.layer {
+            LayerArg::Tcp => ConversationLayer::Tcp,
+            LayerArg::Udp => ConversationLayer::Udp,
+            LayerArg::Ip => ConversationLayer::Ip,
+            LayerArg::Ethernet => ConversationLayer::Ethernet,
+        }
+    }
+
     /// Rows to show.
     fn most(&self) -> usize {
         let is_whole = self.files.is_whole();
@@ -386,17 +397,13 @@ struct ConversationsOf<'a>(&'a Listed);
 
 impl Shown for ConversationsOf<'_> {
     fn text(&self, capture: &Capture, console: &Console) -> String {
-        let all = ConversationRows::of(&capture.conversations, self.0.layer);
-        let title = format!("{} conversations", self.0.layer.name());
+        let all = ConversationRows::of(&capture.conversations, self.0.layer());
+        let title = format!("{} conversations", self.0.layer().name());
         let shown: Vec<ConversationRow> = all.iter(self.0.most()).collect();
         let first_ns = capture.conversations.first_ns().unwrap_or(0);
-        capture.headed(&terminal::capture_conversations(
-            &title,
-            &shown,
-            all.len(),
-            first_ns,
-            &console.out,
-        ))
+        let style = &console.out;
+        let text = terminal::capture_conversations(&title, &shown, all.len(), first_ns, style);
+        headed(capture, &text)
     }
 
     fn write_table(
@@ -405,12 +412,12 @@ impl Shown for ConversationsOf<'_> {
         to: &mut TableOutput<'_>,
         console: &mut Console,
     ) -> Result<(), Failure> {
-        let all = ConversationRows::of(&capture.conversations, self.0.layer);
+        let all = ConversationRows::of(&capture.conversations, self.0.layer());
         to.add(tables::conversations(capture, all.iter(self.0.most())), console)
     }
 
     fn schema(&self) -> &'static str {
-        "longhaul.pcap-conversations/1"
+        FilesOf::<()>::CONVERSATIONS
     }
 
     fn write_json(
@@ -419,11 +426,10 @@ impl Shown for ConversationsOf<'_> {
         to: &mut FilesDocument,
         console: &mut Console,
     ) -> Result<(), Failure> {
-        const LIST: &str = "conversations";
-        let all = ConversationRows::of(&capture.conversations, self.0.layer);
-        let object = document::listed(capture, self.0.layer.name(), LIST, all.left_out());
-        let rows = document::rows(capture, all.iter(self.0.most()));
-        to.add(object, Some((LIST, Box::new(rows))), console)
+        let layer = self.0.layer();
+        let all = ConversationRows::of(&capture.conversations, layer);
+        let rows = Streamed::new(documents::conversations(capture, all.iter(self.0.most())));
+        to.add(&ConversationsFile::new(capture, layer, all.left_out(), rows), console)
     }
 }
 
@@ -431,12 +437,12 @@ struct EndpointsOf<'a>(&'a Listed);
 
 impl Shown for EndpointsOf<'_> {
     fn text(&self, capture: &Capture, console: &Console) -> String {
-        let all = EndpointRows::of(&capture.conversations, self.0.layer);
-        let title = format!("{} endpoints", self.0.layer.name());
+        let all = EndpointRows::of(&capture.conversations, self.0.layer());
+        let title = format!("{} endpoints", self.0.layer().name());
         let shown: Vec<Endpoint> = all.iter(self.0.most()).collect();
         let table = terminal::capture_endpoints(&title, &shown, all.len(), &console.out);
-        let note = reading::not_listed(&title, all.left_out());
-        capture.headed(&(table + &note.map_or(String::new(), |note| note + "\n")))
+        let note = not_listed(&title, all.left_out());
+        headed(capture, &(table + &note.map_or(String::new(), |note| note + "\n")))
     }
 
     fn write_table(
@@ -445,12 +451,12 @@ impl Shown for EndpointsOf<'_> {
         to: &mut TableOutput<'_>,
         console: &mut Console,
     ) -> Result<(), Failure> {
-        let all = EndpointRows::of(&capture.conversations, self.0.layer);
+        let all = EndpointRows::of(&capture.conversations, self.0.layer());
         to.add(tables::endpoints(capture, all.iter(self.0.most())), console)
     }
 
     fn schema(&self) -> &'static str {
-        "longhaul.pcap-endpoints/1"
+        FilesOf::<()>::ENDPOINTS
     }
 
     fn write_json(
@@ -459,10 +465,9 @@ impl Shown for EndpointsOf<'_> {
         to: &mut FilesDocument,
         console: &mut Console,
     ) -> Result<(), Failure> {
-        const LIST: &str = "endpoints";
-        let all = EndpointRows::of(&capture.conversations, self.0.layer);
-        let object = document::listed(capture, self.0.layer.name(), LIST, all.left_out());
-        let rows = all.iter(self.0.most()).map(|row| document::endpoint(&row));
-        to.add(object, Some((LIST, Box::new(rows))), console)
+        let layer = self.0.layer();
+        let all = EndpointRows::of(&capture.conversations, layer);
+        let rows = Streamed::new(all.iter(self.0.most()).map(documents::Endpoint::from));
+        to.add(&EndpointsFile::new(capture, layer, all.left_out(), rows), console)
     }
 }

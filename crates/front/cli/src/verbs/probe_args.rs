@@ -1,8 +1,7 @@
-//! Options that `ping` and `trace` share.
+//! Options that several verbs share.
 
-use crate::failure::Failure;
 use clap::Args;
-use probe::{Family, ProbeError};
+use probe::Family;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -49,8 +48,16 @@ pub(super) fn time(text: &str) -> Result<Duration, String> {
     }
 }
 
-pub(super) fn failure(error: ProbeError) -> Failure {
-    if error.is_usage() { Failure::usage(error) } else { Failure::work(error) }
+/// A number of seconds as in iperf3, or a time with its unit.
+pub(super) fn seconds(text: &str) -> Result<f64, String> {
+    if let Ok(plain) = text.parse::<f64>() {
+        return if plain.is_finite() && plain > 0.0 {
+            Ok(plain)
+        } else {
+            Err("give a number of seconds above 0, such as 10".to_owned())
+        };
+    }
+    text.parse::<units::Rtt>().map(units::Rtt::secs_f64).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

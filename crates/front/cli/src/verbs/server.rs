@@ -1,29 +1,21 @@
 //! `longhaul server`: serves `longhaul test` and iperf3 clients.
 
-mod admission;
 mod copies;
-mod counters;
-mod http;
 mod lines;
-mod observer;
+mod log;
 mod settings;
 mod unit;
 
 use crate::console::Console;
 use crate::failure::{DONE, Failure, Outcome};
-use crate::http_host::OwnNames;
 use crate::stop;
-use crate::verbs::test;
 use clap::Args;
-use counters::Counters;
-use host::clock;
-use host::lock::lock;
-use lines::{Form, Log};
-use observer::Show;
-use perf::server::Server;
+use lines::{Form, Lines};
+use log::LogQueue;
+use longhaul::server::{self, ClientLines, Front, ServerEvent};
+use report::terminal::Style;
 use settings::{AdmissionArgs, LimitArgs, ListenArgs};
-use std::net::{SocketAddr, TcpListener};
-use std::sync::{Arc, Mutex};
+use std::net::SocketAddr;
 
 /// Serve throughput tests for longhaul and iperf3 clients
 ///
@@ -50,7 +42,7 @@ pub(crate) struct ServerArgs {
     ///
     /// Requests for IP addresses and localhost are always answered; those for any
     /// other name get 421, so that no web page can read the metrics by DNS rebinding.
-    #[arg(long, value_name = "NAME", requires = "metrics", value_parser = crate::http_host::name)]
+    #[arg(long, value_name = "NAME", requires = "metrics")]
     #[arg(help_heading = "Output")]
     metrics_host: Vec<String>,
     /// Log each event as a line of JSON
@@ -78,63 +70,36 @@ Examples:
   longhaul server --private-key private.pem --users users.csv
   longhaul server --max-tests 8 --systemd-unit > longhaul.service";
 
+/// The answer to a request of metrics for a host name that is not this server's.
+const MISDIRECTED: &str = "This host name is not allowed. \
+    Use the server's IP address, or start it with --metrics-host NAME.\n";
+
+/// The style of lines for clients, independent of the server's terminal.
+const PLAIN: Style = Style { colour: false, width: 80, unicode: false };
+
 pub(crate) fn run(args: &ServerArgs, console: &mut Console) -> Outcome {
+    let request = settings::request(args);
+    request.check()?;
     if args.systemd_unit {
         return unit::print(args, console);
     }
     let (stop, drain) = stop::for_server();
-    let mut config = settings::config(&args.listen, &args.limits);
-    config.report_every = std::time::Duration::from_secs(args.interval);
-    config.drain = drain;
-    admission::read(&args.admission, &mut config, console)?;
-    let copies = copies::start(&args.copies, &args.admission, &args.listen, console)?;
-    let server = Arc::new(Server::bind(&config).map_err(test::failure)?);
-    let counters = Arc::new(Mutex::new(Counters::new(clock::unix_time().as_secs_f64())));
-    let metrics = match args.metrics {
-        Some(at) => Some(serve_metrics(at, OwnNames::new(&args.metrics_host), &server, &counters)?),
-        None => None,
+    let client_lines = || -> ClientLines {
+        let mut lines = Lines::new(Form::Text { style: PLAIN });
+        Box::new(move |event| lines.of(event).pop())
     };
+    let front =
+        Front { drain: Some(&drain), client_lines: Some(&client_lines), misdirected: MISDIRECTED };
     let form = if args.json { Form::Json } else { Form::Text { style: console.out } };
-    let log = Log::new(form, args.verbose);
-    for line in log.listening(&server, &config.limits, metrics) {
-        console.log(&line);
-    }
-    let show = Show::new(console, log, counters)
+    let mut log = LogQueue::start(console, Lines::new(form))
         .map_err(|error| Failure::work(format!("cannot start the log's thread: {error}")))?;
-    std::thread::scope(|scope| {
-        if let Some(copies) = &copies {
-            scope.spawn(|| copies.serve(&stop, &config.drain, &|event| show.copy(&event)));
-        }
-        let served = server.serve(&stop, &show).map_err(test::failure);
-        // It ended with its last test, or failed: so do the copies.
-        config.drain.raise();
-        served
-    })?;
-    show.stopped();
+    let mut on_event = |event: ServerEvent| match lines::remark(&event) {
+        Some(remark) => console.say(&remark),
+        None => log.put(&event),
+    };
+    server::serve(&request, &front, &mut on_event, &stop)?;
+    log.finish();
     Ok(DONE)
-}
-
-/// Serves metrics on a separate port until the process ends.
-fn serve_metrics(
-    at: SocketAddr,
-    names: OwnNames,
-    server: &Arc<Server>,
-    counters: &Arc<Mutex<Counters>>,
-) -> Result<SocketAddr, Failure> {
-    let wrong = |error: std::io::Error| {
-        Failure::work(format!(
-            "cannot listen on {at} for metrics: {error}; choose another address or port"
-        ))
-    };
-    let listener = TcpListener::bind(at).map_err(wrong)?;
-    let address = listener.local_addr().map_err(wrong)?;
-    let (server, counters) = (Arc::clone(server), Arc::clone(counters));
-    let page = move || {
-        let counters = lock(&counters);
-        counters.text(server.half_open())
-    };
-    http::serve(listener, names, page).map_err(wrong)?;
-    Ok(address)
 }
 
 /// A port of the loopback address, or an address with its port.

@@ -1,43 +1,28 @@
 //! `longhaul test`: measures a transfer and explains what limited it.
 
-mod capture;
-mod compare;
-pub(super) mod cross_traffic;
-mod decide;
-mod find_rate;
-pub(super) mod latency;
-mod line_class;
 mod modes;
 mod one_screen;
-mod path_mtu;
-mod repeat;
-mod udp_safeguard;
-mod udt_fallback;
+mod rendering;
+mod request;
 
-use super::probe_args::local_address;
+use super::probe_args::{local_address, seconds};
+use crate::ask;
 use crate::console::Console;
 use crate::failure::{FAILED, Failure, Outcome};
 use crate::host_port;
 use crate::output_path::OutputPath;
 use crate::stop;
-use crate::test_report::{self, Added, Forms};
+use crate::test_report::{self, Forms};
 use crate::token::TokenArgs;
-use capture::{Captured, TestCapture};
 use clap::Args;
-use compare::Earlier;
-use cross_traffic::InterfaceCounters;
-use diagnose::repeats;
+use longhaul::test::{self, TestRequest};
 use modes::ModeArgs;
-use path_mtu::Length;
-use perf::client::{self, ClientConfig, Family};
-use perf::{Event, PerfError, StopFlag};
-use record::{Direction, Measurement, Protocol};
-use report::terminal::{self, IntervalTable};
+use rendering::Rendering;
+use request::{Length, Pace};
+use std::io::{self, IsTerminal};
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
-use std::time::Duration;
-use udt_fallback::transfer;
-use units::{BitRate, ByteCount, Rtt};
+use units::ByteCount;
 
 /// Measure throughput to a server and explain what limits it
 ///
@@ -97,7 +82,7 @@ pub(crate) struct TestArgs {
     /// Rate limit of each stream: 50mbit; 0 is unlimited
     ///
     /// A bare number is in bit/s. Default: 1 Mbit/s with UDP, none with TCP.
-    #[arg(long, short, value_name = "RATE", value_parser = rate_or_unlimited)]
+    #[arg(long, short, value_name = "RATE", value_parser = request::rate_or_unlimited)]
     #[arg(alias = "bandwidth")]
     bitrate: Option<Pace>,
     /// Send UDP above 10 Mbit/s to other machines unasked
@@ -130,7 +115,7 @@ pub(crate) struct TestArgs {
     /// Size of each write (TCP) or datagram (UDP), in bytes
     ///
     /// auto: the largest UDP datagram that the path carries unfragmented, found by probes.
-    #[arg(long, short = 'l', value_name = "SIZE", value_parser = path_mtu::length)]
+    #[arg(long, short = 'l', value_name = "SIZE", value_parser = request::length)]
     length: Option<Length>,
     #[command(flatten)]
     sockets: Sockets,
@@ -223,276 +208,37 @@ Examples:
   longhaul test server --repeat 5 --compare before.json
   longhaul test server --find-rate --loss-target 0.1%";
 
-/// Default rate of UDP, as in iperf3: a test must not flood a path by default.
-const UDP_RATE: BitRate = BitRate::from_bps(1_000_000);
-
-/// A test that bytes end is given up when nothing has arrived for so long.
-const STALL_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// A rate limit, or none.
-#[derive(Debug, Clone, Copy)]
-struct Pace(Option<BitRate>);
-
-/// As with iperf3, a bare number is in bit/s, and 0 means no limit.
-fn rate_or_unlimited(text: &str) -> Result<Pace, String> {
-    if text == "0" {
-        return Ok(Pace(None));
-    }
-    let is_bare = !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());
-    let text = if is_bare { &format!("{text}bit") } else { text };
-    text.parse().map(|rate| Pace(Some(rate))).map_err(|error: units::ParseError| error.to_string())
-}
-
-/// A number of seconds as in iperf3, or a time with its unit.
-pub(super) fn seconds(text: &str) -> Result<f64, String> {
-    if let Ok(plain) = text.parse::<f64>() {
-        return if plain.is_finite() && plain > 0.0 {
-            Ok(plain)
-        } else {
-            Err("give a number of seconds above 0, such as 10".to_owned())
-        };
-    }
-    text.parse::<Rtt>().map(Rtt::secs_f64).map_err(|error| error.to_string())
-}
-
-/// A measurement, and what is not part of it.
-struct Measured {
-    measurement: Measurement,
-    /// Notes already printed when the test began.
-    printed: Vec<String>,
-    /// Bytes of other traffic that passed the interface during the test.
-    cross_traffic: Option<u64>,
-    /// Why the server's results are missing, if the test failed.
-    incomplete: Option<String>,
-}
-
-impl Measured {
-    /// The measurement, unless the test failed.
-    fn complete(self) -> Result<Self, Failure> {
-        match self.incomplete {
-            Some(why) => Err(Failure::work(why)),
-            None => Ok(self),
-        }
-    }
-}
-
 pub(crate) fn run(args: &TestArgs, console: &mut Console) -> Outcome {
-    if args.length == Some(Length::Auto) {
-        // A signal ends the process: nothing runs yet.
-        let length = path_mtu::datagram_length(args, &StopFlag::new())?;
-        console
-            .say(&format!("datagrams of {} B: the largest that is not fragmented", length.bytes()));
-        return run(&TestArgs { length: Some(Length::Bytes(length)), ..args.clone() }, console);
-    }
-    if !udp_safeguard::allows(&offered(args), args.yes, console)? {
+    let request = request::of(args)?;
+    request.check()?;
+    if !may_send(&request, args.yes, console)? {
         return Ok(FAILED);
     }
     test_report::check_writable(args.save.as_deref())?;
     test_report::check_writable(args.forms.html.as_deref())?;
-    if args.modes.find_rate {
-        return find_rate::run(args, console);
-    }
-    let earlier = args.modes.compare.as_deref().map(compare::load).transpose()?;
-    if let Some(count) = args.modes.repeat {
-        return repeat::run(args, count, earlier.as_ref(), console);
-    }
     let stop = stop::on_signals();
-    let capture = args.pcap.as_deref();
-    let capture = capture.map(|file| TestCapture::start(args, file, &stop)).transpose()?;
-    one_screen::announce(args, console);
-    let measured = measure(args, earlier.as_ref(), console, &stop);
-    let captured = capture.map(TestCapture::finish);
-    let Measured { mut measurement, printed, incomplete, .. } = measured?;
-    measurement.notes.extend(line_class::note(&measurement));
-    if let Some(file) = &args.save {
-        store::save(file, &measurement).map_err(Failure::work)?;
-    }
-    let compared =
-        earlier.map(|earlier| repeats::compare(&earlier.runs, &[repeats::figures(&measurement)]));
-    let rest: Vec<String> =
-        measurement.notes.iter().filter(|note| !printed.contains(note)).cloned().collect();
-    // JSON is one document: it waits for the second test.
-    let early = (args.modes.decide && args.forms.json)
-        .then(|| decide::run(args, &mut measurement, console, &stop));
-    let added = Added {
-        comparison: compared.as_ref(),
-        decision: early.as_ref().map(|answer| &answer.decided),
-        capture: captured.as_ref().map(|captured| &captured.report),
-    };
-    let code = if args.modes.brief {
-        one_screen::print(console, &measurement, &added, &rest)
-    } else {
-        test_report::print_with(console, &measurement, &added, &args.forms, &rest)?
-    };
-    let late = (args.modes.decide && !args.forms.json)
-        .then(|| decide::run(args, &mut measurement, console, &stop));
-    if let Some(answer) = &late {
-        let style = console.out;
-        let text = terminal::decision(&answer.decided, &style);
-        // With a train's answer the finding is another one.
-        let finding = diagnose::explain(&measurement);
-        let before = diagnose::explain(&Measurement { decided: None, ..measurement.clone() });
-        let changed =
-            if finding == before { String::new() } else { terminal::finding(&finding, &style) };
-        console.print(&format!("\n{text}{changed}"));
-    }
-    let answer = early.or(late);
-    if let Some(file) = args.save.as_ref().filter(|_| measurement.decided.is_some()) {
-        store::save(file, &measurement).map_err(Failure::work)?;
-    }
-    let decision = answer.as_ref().map(|answer| &answer.decided);
-    let added = Added { comparison: compared.as_ref(), decision, capture: None };
-    test_report::write_page(console, &measurement, &added, &args.forms)?;
-    if let Some(file) = &args.save {
-        console.say(&format!("measurement saved to {}", file.display()));
-    }
-    if let Some(Captured { report, .. }) = &captured {
-        let file = report.files.join(" ");
-        let (packets, dropped) = (report.packets, report.dropped_packets);
-        console.say(&format!("{packets} packets captured in {file}, {dropped} dropped"));
-    }
-    let failed = answer.and_then(|answer| answer.failed);
-    if let Some(failed) = failed.or_else(|| captured.and_then(|captured| captured.failed)) {
-        return Err(failed);
-    }
-    if let Some(why) = incomplete {
-        return Err(Failure::work(why));
-    }
-    let is_failed = stop.is_raised() || test_report::carried_nothing(&measurement);
-    let code = if is_failed { FAILED } else { code };
-    Ok(args.modes.regression.code_of(code, compared.as_ref()))
+    let mut rendering = Rendering::new(args, console);
+    let document = test::run(&request, &mut |event| rendering.event(event), &stop)?;
+    rendering.document(&document, &stop)
 }
 
-/// One test, its interval reports printed as they arrive; `earlier`: what it is compared with.
-fn measure(
-    args: &TestArgs,
-    earlier: Option<&Earlier>,
-    console: &mut Console,
-    stop: &StopFlag,
-) -> Result<Measured, Failure> {
-    let mut config = config(args);
-    // What differs must be the path, not the windows.
-    config.limits_unsent &= earlier.is_none_or(|earlier| earlier.limits_unsent);
-    let is_probed = args.modes.latency || args.modes.brief;
-    transfer(args, &config, is_probed, console, stop)
-}
-
-/// The same as requested by `config`, with RTT probes to the port `probed`.
-fn attempt(
-    args: &TestArgs,
-    config: &ClientConfig,
-    probed: Option<u16>,
-    console: &mut Console,
-    stop: &StopFlag,
-) -> Result<Measured, PerfError> {
-    let (mut printed, mut counters, mut table) = (Vec::new(), None, None);
-    let mut server = None;
-    let live = !args.forms.json && !args.modes.brief;
-    let (protocol, both, rows) = (config.protocol, args.bidir, args.forms.rows());
-    let progress = &mut |event| match event {
-        Event::Connected(started) => {
-            counters = InterfaceCounters::towards(started.peer, started.local);
-            let (peer, notes) = (started.peer, started.notes);
-            server = Some(peer);
-            for note in notes.iter().filter(|_| !args.modes.brief) {
-                let style = console.err;
-                console.say(terminal::notes(std::slice::from_ref(note), &style).trim_end());
-            }
-            printed = if args.modes.brief { Vec::new() } else { notes };
-            if live {
-                let style = console.out;
-                let ids = started.streams.iter().map(|stream| stream.id).collect();
-                let new = table.insert(IntervalTable::new(protocol, ids, both, rows));
-                console.print(&format!("Connected to {peer}\n{}\n", new.header(&style)));
-            }
-        }
-        // The last interval may last a few milliseconds only: its rate means nothing.
-        Event::Interval(interval) if interval.to_s - interval.from_s >= args.interval / 10.0 => {
-            let style = console.out;
-            let row = table.as_mut().and_then(|table| table.row(&interval, &style));
-            if let Some(row) = row {
-                console.print(&(row + "\n"));
-            }
-        }
-        Event::Interval(_) => {}
-    };
-    let report = match probed {
-        Some(port) => latency::around(config, port, latency::IDLE, progress, stop)?,
-        None => client::run(config, progress, stop)?,
-    };
-    let (mut measurement, incomplete) = (report.measurement, report.incomplete);
-    let cross_traffic =
-        counters.and_then(|counters: InterfaceCounters| counters.cross_traffic(&measurement));
-    if let Some(server) = server {
-        path_mtu::examine(&mut measurement, incomplete.is_some(), (server, args.bind), stop);
+/// Whether the test may run. UDP has no congestion control: above 10 Mbit/s to another machine,
+/// asks where standard input and error are terminals and the user has not agreed (`--yes`);
+/// otherwise prints one line. Never waits without a terminal.
+fn may_send(request: &TestRequest, agreed: bool, console: &mut Console) -> Result<bool, Failure> {
+    if agreed {
+        return Ok(true);
     }
-    Ok(Measured { measurement, printed, cross_traffic, incomplete })
-}
-
-/// What the test may send at most: a rate search sends UDP up to its limit.
-fn offered(args: &TestArgs) -> ClientConfig {
-    let config = config(args);
-    if !args.modes.find_rate {
-        return config;
+    let Some(impact) = request.udp_impact() else { return Ok(true) };
+    if io::stdin().is_terminal() && io::stderr().is_terminal() {
+        console.say(&impact);
+        return ask::yes("Send it?", "--yes");
     }
-    let rate = args.bitrate.and_then(|pace| pace.0);
-    ClientConfig { protocol: Protocol::Udp, rate, ..config }
+    warn(&impact, console);
+    Ok(true)
 }
 
-fn config(args: &TestArgs) -> ClientConfig {
-    ClientConfig {
-        ports: args.port.clone(),
-        protocol: match (args.udp, args.udt) {
-            (true, _) => Protocol::Udp,
-            (_, true) => Protocol::Udt,
-            _ => Protocol::Tcp,
-        },
-        native: args.native,
-        bind: args.bind,
-        family: Family::from_flags(args.ipv4, args.ipv6),
-        seconds: args.time,
-        omit_seconds: args.omit,
-        bytes: args.bytes,
-        streams: args.parallel,
-        window: args.window,
-        limits_unsent: !args.autotuning,
-        block: args.length.and_then(Length::bytes),
-        rate: args.bitrate.map_or_else(|| args.udp.then_some(UDP_RATE), |pace| pace.0),
-        congestion: args.congestion.clone(),
-        direction: match (args.bidir, args.reverse) {
-            (true, _) => Direction::Both,
-            (_, true) => Direction::Reverse,
-            _ => Direction::Forward,
-        },
-        mss: args.sockets.mss,
-        nodelay: args.sockets.nodelay,
-        tos: args.sockets.tos,
-        mptcp: args.sockets.mptcp,
-        zerocopy: match (args.sockets.zerocopy, args.sockets.no_zerocopy) {
-            (true, _) => Some(true),
-            (_, true) => Some(false),
-            _ => None,
-        },
-        skip_rx_copy: args.sockets.skip_rx_copy,
-        segment: !args.sockets.no_segmentation,
-        coalesce: !args.sockets.no_coalescing,
-        dont_fragment: args.sockets.dont_fragment,
-        device: args.sockets.device.clone(),
-        keeps_incomplete: true,
-        token: args.sockets.token.value(),
-        // A 32-bit packet counter wraps within minutes at 100 Gbit/s.
-        wide_counters: args.udp,
-        // A stall that time does not end.
-        receive_timeout: match args.bytes {
-            Some(_) => STALL_TIMEOUT,
-            None => ClientConfig::new("").receive_timeout,
-        },
-        // At most a day, as for the duration of a test.
-        report_every: Duration::from_secs_f64(args.interval.min(86_400.0)),
-        ..ClientConfig::new(&args.host)
-    }
-}
-
-pub(crate) fn failure(error: PerfError) -> Failure {
-    if error.is_usage() { Failure::usage(error) } else { Failure::work(error) }
+/// Prints what UDP does to others without asking.
+fn warn(impact: &str, console: &mut Console) {
+    console.say(&format!("warning: {impact} (--yes omits this)"));
 }

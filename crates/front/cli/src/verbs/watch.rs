@@ -9,18 +9,15 @@ use super::probe_args::time;
 use crate::console::{self, Console};
 use crate::failure::{DONE, Failure, Outcome};
 use crate::output_path::OutputPath;
+use crate::stop;
 use clap::{Args, ValueEnum};
 use ending::Ending;
-use host::{clock, output_file};
+use longhaul::watch::{self, Sort, WatchEvent, WatchRequest, WatchSession};
 use report::terminal::{self, Viewport};
-use report::untrusted;
-use std::fs::File;
-use std::io::{BufWriter, IsTerminal};
-use std::net::ToSocketAddrs;
+use std::io::IsTerminal;
 use std::path::Path;
 use std::time::Duration;
 use units::ByteCount;
-use watch::{Prefix, Recorder, Selection, Sort, WatchError, Watcher, Written};
 
 /// Show running TCP connections: rate, RTT, windows and limits
 ///
@@ -124,177 +121,92 @@ fn interval(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// The recording, if any, and its maximum size.
-struct Recording {
-    file: Option<(OutputPath, Recorder<BufWriter<File>>)>,
-    limit: ByteCount,
-}
-
 pub(crate) fn run(args: &WatchArgs, console: &mut Console) -> Outcome {
     if let Some(host) = &args.in_lab {
         return in_lab::run(&in_lab::find(host)?, &[]);
     }
-    let ending = Ending::on_signals().map_err(Failure::work)?;
-    let to =
-        args.dst.iter().map(|text| destinations(text)).collect::<Result<Vec<_>, _>>()?.concat();
-    let selection = Selection {
-        pid: args.pid,
-        to,
-        ports: args.port.clone(),
-        busy: args.busy,
-        text: String::new(),
-    };
-    let sort = match args.sort {
-        Order::Rate => Sort::Rate,
-        Order::Rtt => Sort::Rtt,
-        Order::Retransmits => Sort::Retransmits,
-        Order::Limit => Sort::Limit,
-    };
-    let mut watcher = Watcher::open(selection, sort).map_err(Failure::usage)?;
-    let limit = args.record_max;
-    let file = match &args.record {
-        Some(path) => Some((path.clone(), start_recording(path, args.interval, limit)?)),
-        None => None,
-    };
-    let mut recording = Recording { file, limit };
+    let request = request(args);
     let plain = args.json || args.quiet || args.once || args.count.is_some();
     let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     let terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal() && !dumb;
     if !plain && terminal {
-        return screen::run(&mut watcher, args, &mut recording, &ending, console);
+        let ending = Ending::on_signals().map_err(Failure::work)?;
+        let mut session = WatchSession::open(&request)?;
+        return screen::run(&mut session, args, &ending, console);
     }
-    let count = if args.once { Some(1) } else { args.count };
-    tables(&mut watcher, args, count, &mut recording, &ending, console)
+    tables(&request, args, console)
+}
+
+fn request(args: &WatchArgs) -> WatchRequest {
+    WatchRequest {
+        pid: args.pid,
+        destinations: args.dst.clone(),
+        ports: args.port.clone(),
+        busy: args.busy,
+        sort: match args.sort {
+            Order::Rate => Sort::Rate,
+            Order::Rtt => Sort::Rtt,
+            Order::Retransmits => Sort::Retransmits,
+            Order::Limit => Sort::Limit,
+        },
+        top: match (args.quiet, args.json) {
+            (true, _) => Some(0),
+            (_, true) => args.top,
+            _ => Some(args.top.unwrap_or(TABLE_ROWS)),
+        },
+        interval: args.interval,
+        count: if args.once { Some(1) } else { args.count },
+        record: args.record.as_deref().map(Path::to_owned),
+        record_max: args.record_max,
+    }
 }
 
 /// Prints tables or lines of JSON.
-fn tables(
-    watcher: &mut Watcher,
-    args: &WatchArgs,
-    count: Option<u64>,
-    recording: &mut Recording,
-    ending: &Ending,
-    console: &mut Console,
-) -> Outcome {
-    if let Some(note) = poll(watcher, recording)? {
-        console.say(&note);
-    }
-    let started = clock::now();
-    let mut due = args.interval;
-    let mut printed = 0;
-    while count.is_none_or(|count| printed < count) {
-        while let Some(left) = due.checked_sub(started.elapsed()).filter(|left| !left.is_zero()) {
-            if ending.wait(left) {
-                return Ok(DONE);
+fn tables(request: &WatchRequest, args: &WatchArgs, console: &mut Console) -> Outcome {
+    let stop = stop::on_signals();
+    let (mut printed, mut is_recording) = (0, args.record.is_some());
+    let mut failed = None;
+    let mut on_event = |event: WatchEvent| match event {
+        WatchEvent::RecordingFull => {
+            console.say(&full(args));
+            is_recording = false;
+            if args.quiet {
+                stop.raise();
             }
         }
-        // A late poll delays the next ones: no bursts.
-        due = (due + args.interval).max(started.elapsed());
-        match poll(watcher, recording) {
-            Ok(None) => {}
-            Ok(Some(note)) => {
-                console.say(&note);
-                if args.quiet {
-                    return Ok(DONE);
-                }
-            }
-            // The selected process has ended.
-            Err(Ended::Process) if printed > 0 => return Ok(DONE),
-            Err(ended) => return Err(ended.into()),
-        }
-        printed += 1;
-        if args.quiet {
+        WatchEvent::Report(_) if args.quiet => {
+            printed += 1;
             console.live(&format!("{printed} samples"));
-            continue;
         }
-        let top = args.top.unwrap_or(if args.json { usize::MAX } else { TABLE_ROWS });
-        let report = watcher.report(top);
-        let text = if args.json {
-            console::json_line(&report)?
-        } else {
-            let gap = if printed > 1 { "\n" } else { "" };
-            let order = watcher.sort.to_string();
-            gap.to_owned() + &terminal::watch(&report, &order, Viewport::ALL, &console.out)
-        };
-        console.print(&text);
-        if !console.is_open() && recording.file.is_none() {
-            break;
+        WatchEvent::Report(report) => {
+            printed += 1;
+            let text = if args.json {
+                console::json_line(&report)
+            } else {
+                let gap = if printed > 1 { "\n" } else { "" };
+                let order = request.sort.to_string();
+                Ok(gap.to_owned() + &terminal::watch(&report, &order, Viewport::ALL, &console.out))
+            };
+            match text {
+                Ok(text) => console.print(&text),
+                Err(failure) => failed = Some(failure),
+            }
+            if failed.is_some() || !console.is_open() && !is_recording {
+                stop.raise();
+            }
         }
-    }
-    console.clear();
-    Ok(DONE)
-}
-
-/// Why polling ended.
-enum Ended {
-    /// The selected process has ended.
-    Process,
-    Failure(Failure),
-}
-
-impl From<Ended> for Failure {
-    fn from(ended: Ended) -> Failure {
-        match ended {
-            Ended::Process => Failure::work("the process has ended"),
-            Ended::Failure(failure) => failure,
-        }
-    }
-}
-
-/// Polls once and records it; returns a note if the recording reached its limit.
-fn poll(watcher: &mut Watcher, recording: &mut Recording) -> Result<Option<String>, Ended> {
-    watcher.poll().map_err(|error| match error {
-        WatchError::NoProcess(_) => Ended::Process,
-        other => Ended::Failure(Failure::work(other)),
-    })?;
-    let Some((path, recorder)) = &mut recording.file else { return Ok(None) };
-    let failed = |error| Ended::Failure(write_failure(path, &error));
-    match recorder.write(watcher).map_err(failed)? {
-        Written::Complete => Ok(None),
-        Written::LimitReached => {
-            let note = format!(
-                "recording stopped at {} (--record-max); {} is complete up to that point",
-                recording.limit,
-                path.display()
-            );
-            recording.file = None;
-            Ok(Some(note))
-        }
-    }
-}
-
-fn start_recording(
-    path: &Path,
-    interval: Duration,
-    limit: ByteCount,
-) -> Result<Recorder<BufWriter<File>>, Failure> {
-    output_file::create(path)
-        .and_then(|file| Recorder::start(BufWriter::new(file), interval, limit))
-        .map_err(|error| write_failure(path, &error))
-}
-
-fn write_failure(path: &Path, error: &std::io::Error) -> Failure {
-    let remedy = "choose a directory that is writable and has free space";
-    Failure::work(format!("cannot write {}: {error}; {remedy}", path.display()))
-}
-
-/// Parses an address or a prefix, or resolves a name to all its addresses.
-fn destinations(text: &str) -> Result<Vec<Prefix>, Failure> {
-    let wrong = match text.parse::<Prefix>() {
-        Ok(prefix) => return Ok(vec![prefix]),
-        Err(error) => error,
     };
-    // Neither can be a host name.
-    if text.contains('/') || text.is_empty() {
-        return Err(Failure::usage(wrong));
-    }
-    match (text, 0).to_socket_addrs() {
-        Ok(found) => Ok(found.map(|address| Prefix::of(address.ip())).collect()),
-        Err(error) => {
-            let name = untrusted::excerpt(text, 60);
-            Err(Failure::usage(format!(
-                "cannot resolve --dst {name}: {error}; give an address, a prefix or a host name"
-            )))
-        }
-    }
+    watch::run(request, &mut on_event, &stop)?;
+    console.clear();
+    failed.map_or(Ok(DONE), Err)
+}
+
+/// What is said when the recording has ended.
+fn full(args: &WatchArgs) -> String {
+    let path = args.record.as_deref().unwrap_or(Path::new(""));
+    format!(
+        "recording stopped at {} (--record-max); {} is complete up to that point",
+        args.record_max,
+        path.display()
+    )
 }

@@ -14,7 +14,7 @@ const README_BYTES: usize = 8192;
 
 /// Output of another tool, for `doctor --read`.
 const PASTED: &str =
-    concat!(env!("CARGO_MANIFEST_DIR"), "/../../machine/doctor/tests/hosts/pasted/ss-tin.txt");
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../machine/doctor/tests/pasted/ss-tin.txt");
 
 fn page(path: &str) -> String {
     std::fs::read_to_string(root().join("docs").join(path)).unwrap()

@@ -65,8 +65,8 @@ fn output_files_are_opened_in_one_place() {
         "linux/host/src/slow_disk.rs",
         "linux/host/src/sysctl.rs",
         "linux/host/src/tun.rs",
-        "machine/doctor/src/gather.rs",
-        "machine/doctor/src/disk.rs",
+        "front/longhaul/src/doctor/gather.rs",
+        "front/longhaul/src/doctor/disk.rs",
         "machine/tune/src/apply.rs",
     ];
     const CALLS: [&str; 14] = [

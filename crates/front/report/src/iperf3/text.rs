@@ -36,7 +36,7 @@ pub fn head(head: &Head, verbose: bool) -> Vec<String> {
         }
     }
     if verbose {
-        lines.push(format!("Time: {}", super::json::date(head.unix_s)));
+        lines.push(format!("Time: {}", super::date::date(head.unix_s)));
     }
     let (host, port) = (clean(&head.peer_host), head.peer_port);
     match head.side {

@@ -6,9 +6,8 @@ use super::{
     line::{Line, block, columns, labelled, notes, shown},
     style,
 };
-use record::{
-    Area, Check, CheckCommand, DoctorCommands, DoctorReport, DoctorTarget, Recipe, Verdict,
-};
+use ::doctor::{DoctorCommands, DoctorReport, DoctorTarget, Recipe};
+use record::{Area, Check, CheckCommand, Verdict};
 use units::{Rtt, percent};
 
 /// Column of the texts.
@@ -311,7 +310,7 @@ pub fn doctor_commands(commands: &DoctorCommands, style: &Style) -> String {
 mod tests {
     use super::super::fit::{assert_fits, styles};
     use super::*;
-    use record::{DOCTOR_COMMANDS_SCHEMA, DOCTOR_SCHEMA};
+    use ::doctor::{DOCTOR_COMMANDS_SCHEMA, DOCTOR_SCHEMA};
     use units::{BitRate, ByteCount};
 
     const APPLY: &str = "sudo longhaul tune apply --rate 10gbit --rtt 200ms --yes";

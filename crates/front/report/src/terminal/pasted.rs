@@ -5,7 +5,7 @@ use super::{
     line::{Line, block, labelled},
     style,
 };
-use record::{PastedConnection, PastedCounter, PastedReport};
+use ::doctor::{PastedConnection, PastedCounter, PastedReport};
 use units::percent;
 
 /// Column of the texts.
@@ -89,7 +89,7 @@ fn connection(one: &PastedConnection, style: &Style) -> Vec<Line> {
 mod tests {
     use super::super::fit::{assert_fits, styles};
     use super::*;
-    use record::PASTED_SCHEMA;
+    use doctor::PASTED_SCHEMA;
     use units::{BitRate, ByteCount};
 
     fn report() -> PastedReport {

@@ -24,7 +24,7 @@ pub(super) fn checks(facts: &Facts, target: &Target) -> Vec<Check> {
                 .seen(none.why_not())
                 .needs(needed_scale(target))
                 .why("only a handshake shows which TCP options middleboxes pass")
-                .remedy("start a server there, or name an open port with --port")
+                .remedy("start a server there, or name an open port")
                 .command("longhaul server")
                 .source("RFC 7323, section 2"),
         ),
@@ -41,7 +41,7 @@ fn round_trip(path: &PathFacts, target: &Target) -> Check {
             .seen(format!("{} to {}", path.rtt_ns.why_not(), path.address))
             .needs("a reply")
             .why("the RTT determines how much data is in flight")
-            .remedy("check the address, or give --rtt")
+            .remedy("check the address, or give the RTT")
             .source(SOURCE);
     };
     // An RTT a tenth longer makes the buffers a tenth too small.
@@ -56,7 +56,7 @@ fn round_trip(path: &PathFacts, target: &Target) -> Check {
         .seen(format!("{rtt} by {how}"))
         .needs(if target.rtt == Some(*rtt) { "any".to_owned() } else { format!("{asked}") })
         .why(format!("{} x {rtt} = {} in flight", target.rate, model::bdp(target.rate, *rtt)))
-        .remedy("check against the measured RTT: omit --rtt")
+        .remedy("check against the measured RTT: give none")
         .source(SOURCE)
 }
 

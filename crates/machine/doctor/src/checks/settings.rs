@@ -6,7 +6,7 @@ use super::{Draft, check, kernel, pass_or};
 use crate::facts::{Fact, Facts, Settings};
 use crate::target::Target;
 use model::{BufferTooLarge, SEND_SHARE};
-use record::{Area, Check, CheckCommand, PlannedSetting, TunePlan, Verdict};
+use record::{Area, Check, PlannedSetting, TunePlan, Verdict};
 use std::io;
 use tune::{Buffers, Goal};
 use units::{ByteCount, Rtt, percent};
@@ -98,7 +98,7 @@ pub(super) fn checks(facts: &Facts, target: &Target) -> Vec<Check> {
                 .seen(target.streams().to_string())
                 .needs(format!("{streams} or more"))
                 .why(beyond.to_string())
-                .remedy(format!("split the rate over {streams} connections (--streams)"))
+                .remedy(format!("split the rate over {streams} parallel connections"))
                 .source("Linux net/ipv4/sysctl_net_ipv4.c: tcp_rmem is int"),
         );
     }
@@ -108,7 +108,7 @@ pub(super) fn checks(facts: &Facts, target: &Target) -> Vec<Check> {
             check(Area::Settings, key, Verdict::Unknown)
                 .seen(facts.settings.get(key).and_then(Fact::seen).cloned().unwrap_or_default())
                 .why("the RTT is unknown, and the buffer is rate x RTT")
-                .remedy("give --rtt")
+                .remedy("give the RTT")
                 .source("RFC 7323, section 1.1")
         }));
     }
@@ -154,8 +154,8 @@ fn planned(facts: &Facts, plans: &Plans, needed: &PlannedSetting) -> Check {
 }
 
 fn with_plan(draft: Draft, target: &Target) -> Draft {
-    match target.flags() {
-        Some(flags) => draft.command(CheckCommand::TuneApply { flags: format!("{flags} --yes") }),
+    match target.tune_apply() {
+        Some(command) => draft.command(command),
         None => draft,
     }
 }

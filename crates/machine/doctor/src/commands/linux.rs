@@ -2,8 +2,9 @@
 //! what `doctor` checks on this one.
 
 use super::{link_rate, recipe, wifi_rate};
+use crate::document::Recipe;
 use crate::target::Target;
-use record::{Area, PlannedSetting, Recipe};
+use record::{Area, PlannedSetting};
 use std::io;
 use tune::Goal;
 use units::Rtt;

@@ -4,8 +4,9 @@
 //! versions 4570 to 11417, which are macOS 10.13 to 15).
 
 use super::{Draft, in_flight, link_rate, recipe, wifi_rate, window};
+use crate::document::Recipe;
 use crate::target::Target;
-use record::{Area, Recipe};
+use record::Area;
 use units::ByteCount;
 
 const MIB: u64 = 1 << 20;

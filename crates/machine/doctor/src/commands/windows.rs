@@ -2,8 +2,9 @@
 //! administrator. netsh and the adapter's properties keep their values across restarts.
 
 use super::{Draft, in_flight, link_rate, recipe, wifi_rate, window};
+use crate::document::Recipe;
 use crate::target::Target;
-use record::{Area, Recipe};
+use record::Area;
 
 /// The upper bound of autotuning: `normal` reaches 16 MiB (the scale factor
 /// of 8 over 64 KiB), `experimental` the protocol's 1 GiB (netsh, autotuninglevel).

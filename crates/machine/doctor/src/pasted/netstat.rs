@@ -1,6 +1,6 @@
 //! `netstat -s`: sentences with a number each, in sections.
 
-use record::{PastedCounter, PastedReport};
+use super::{PastedCounter, PastedReport};
 
 /// A sentence of netstat; `#` stands for a number, and a word's final `s` is ignored.
 struct Sentence {
@@ -11,7 +11,7 @@ struct Sentence {
     name: &'static str,
     /// The names of totals that it is a part of; the first that the text has counts.
     of: &'static [&'static str],
-    /// What it counts; empty where `watch` documents the name.
+    /// What it counts; empty where `record` documents the name.
     meaning: &'static str,
     remedy: &'static str,
 }
@@ -321,7 +321,7 @@ pub(super) fn read(lines: &[&str], dialect: &Dialect, report: &mut PastedReport)
         report.counters.push(counter(sentence, number, whole));
     }
     for (name, number) in named {
-        if let Some(doc) = watch::counter_doc(&name) {
+        if let Some(doc) = record::counter_doc(&name) {
             report.counters.push(PastedCounter {
                 name,
                 value: number,
@@ -345,7 +345,7 @@ pub(super) fn read(lines: &[&str], dialect: &Dialect, report: &mut PastedReport)
 }
 
 fn counter(sentence: &Sentence, value: u64, whole: Option<(&str, u64)>) -> PastedCounter {
-    let doc = watch::counter_doc(sentence.name);
+    let doc = record::counter_doc(sentence.name);
     let text = |own: &str, documented: Option<&'static str>| match own {
         "" => documented.map(str::to_owned),
         own => Some(own.to_owned()),
@@ -375,7 +375,7 @@ fn heading(line: &str) -> Option<&str> {
 fn documented(line: &str, section: &str, dialect: &Dialect) -> Option<String> {
     let (name, _) = line.trim().split_once(':')?;
     let name = format!("{section}.{name}");
-    (dialect.named.contains(&section) && watch::counter_doc(&name).is_some()).then_some(name)
+    (dialect.named.contains(&section) && record::counter_doc(&name).is_some()).then_some(name)
 }
 
 /// A sentence with `#` for each number and without the plural's `s`, and its first number.

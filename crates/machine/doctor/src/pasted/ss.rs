@@ -1,7 +1,7 @@
 //! `ss -tin`: two lines for each connection, addresses and `TCP_INFO`. With `-O` both are one
 //! line.
 
-use record::{PastedConnection, PastedCounter, PastedReport};
+use super::{PastedConnection, PastedCounter, PastedReport};
 use tool_results::ss_details::{Details, addresses, is_details};
 use units::{ByteCount, LossRatio, Rtt, percent};
 

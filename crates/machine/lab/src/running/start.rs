@@ -99,16 +99,15 @@ impl Lab {
 
     /// What carries the packets of both directions of each link.
     fn carriers(&self, plan: &Plan) -> Result<Vec<[CarrierEnds; 2]>, LabError> {
-        match &self.between {
-            Some(between) => {
-                between.connect(plan).map_err(LabError::system("opening packet queues"))
-            }
-            None => {
-                let ends: Vec<[usize; 2]> = plan.links.iter().map(|link| link.ends).collect();
-                tun_carrier::of_links(&self.hosts, &ends)
-                    .map_err(LabError::system("opening the devices of the links"))
-            }
+        if let Some(between) = &self.between {
+            let queues =
+                between.connect(plan).map_err(LabError::system("opening packet queues"))?;
+            return Ok(queues.into_iter().map(|both| both.map(CarrierEnds::Queue)).collect());
         }
+        let ends: Vec<[usize; 2]> = plan.links.iter().map(|link| link.ends).collect();
+        let devices = tun_carrier::of_links(&self.hosts, &ends)
+            .map_err(LabError::system("opening the devices of the links"))?;
+        Ok(devices.into_iter().map(|both| both.map(CarrierEnds::Tun)).collect())
     }
 
     /// Starts the threads, each with its share of the directions.

@@ -162,7 +162,7 @@ impl Fake {
 }
 
 /// The first numbers of one value and the last ones of another.
-fn half_of(value: &str, now: &str) -> String {
+pub(crate) fn half_of(value: &str, now: &str) -> String {
     let some = value.split(' ').count().div_ceil(2);
     let mixed = value.split(' ').take(some).chain(now.split(' ').skip(some));
     mixed.collect::<Vec<_>>().join(" ")

@@ -6,5 +6,6 @@
 mod defaults;
 mod fake;
 mod killed;
+mod model;
 mod others;
 mod plans;

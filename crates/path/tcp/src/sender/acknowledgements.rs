@@ -118,6 +118,10 @@ impl<C: CongestionControl> Sender<C> {
         sacked: &Arrivals,
         echo: Nanos,
     ) {
+        //= https://www.rfc-editor.org/rfc/rfc6298#section-3
+        //# RTT samples MUST NOT be made using segments that were retransmitted (and thus for
+        //# which it is ambiguous whether the reply was for the first instance of the packet or
+        //# a later instance).
         let by_echo = (newly_acked > 0 && echo > Nanos(0)).then_some(echo);
         if let Some(sent) = in_order.oldest.or(sacked.oldest).or(by_echo) {
             self.rtt.update(now.nanos_since(sent));

@@ -186,6 +186,10 @@ impl<C: CongestionControl> Sender<C> {
         let is_duplicate = !news.advanced && news.delivered == 0;
         if !probe.retransmission || news.duplicates > 0 {
             self.recovery.tail_probe = None;
+        //= https://www.rfc-editor.org/rfc/rfc8985#section-7.4.2
+        //# If the TLP sender does not receive such an indication, then it MUST assume that the
+        //# original data segment, the TLP retransmission, or a corresponding ACK was lost for
+        //# congestion control purposes.
         } else if self.board.una() > probe.end {
             self.recovery.tail_probe = None;
             if self.recovery.phase == Phase::Open {

@@ -54,6 +54,10 @@ impl<C: CongestionControl> Sender<C> {
             self.on_reordering_timeout(now);
         }
         expired(&mut self.timers.write);
+        //= https://www.rfc-editor.org/rfc/rfc9293#section-3.8.6.1
+        //# The transmitting host SHOULD send the first zero-window probe when a zero window
+        //# has existed for the retransmission timeout period (SHLD-29) (Section 3.8.1), and
+        //# SHOULD increase exponentially the interval between successive probes (SHLD-30).
         if expired(&mut self.timers.persist) {
             self.rtt.back_off();
             self.probe = Some(Probe::Window);

@@ -6,7 +6,6 @@ use super::key::Key;
 use super::loss::{self, LossSetting};
 use super::queues::QueueSetting;
 use super::setting::{Delay, RateSetting, Setting};
-use super::words;
 use link::{
     Blackhole, Bursts, Distribution, Jitter, Limit, LinkConfig, ProtocolFilter, Queue, Rate,
     Reorder, TokenBucket, WindowScale,
@@ -194,13 +193,6 @@ impl Direction {
             Some(at) => self.settings.queue.in_words(&at),
             None => "none (unlimited rate)".to_owned(),
         }
-    }
-
-    /// Its effects beside rate, delay and queue, in words: `loss 1 %`,
-    /// `jitter normal 5 ms`.
-    #[must_use]
-    pub fn effects(&self) -> Vec<String> {
-        words::effects(&self.settings)
     }
 
     /// Whether the limit of the queue is in packets.

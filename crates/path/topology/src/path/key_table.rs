@@ -1,8 +1,8 @@
 //! Every key of a path: the one table that parsing, messages, help and
 //! documentation are made from.
 
+use super::discipline::{self, DISCIPLINES};
 use super::key::{Key, Target};
-use super::queues::{self, DISCIPLINES};
 
 /// A key, what it does and an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +38,7 @@ impl PathKey {
         match self.target {
             Target::Direction(key) if key.is_queue_option() => option_help(key, self.about),
             Target::Direction(Key::Queue) => {
-                self.about.replace("{disciplines}", &queues::names().join(", "))
+                self.about.replace("{disciplines}", &discipline::names().join(", "))
             }
             _ => self.about.to_owned(),
         }
@@ -48,6 +48,13 @@ impl PathKey {
     #[must_use]
     pub fn is_queue_option(&self) -> bool {
         matches!(self.target, Target::Direction(key) if key.is_queue_option())
+    }
+}
+
+impl Key {
+    pub(super) fn name(self) -> &'static str {
+        let row = KEYS.iter().find(|row| row.target == Target::Direction(self));
+        row.map_or("", |row| row.name)
     }
 }
 
@@ -85,7 +92,7 @@ pub const KEYS: [PathKey; 36] = [
         "loss",
         "loss=0.1%",
         "random loss per packet of MTU size; or ge:P:R[:BAD[:GOOD]] (Gilbert-Elliott), \
-         list:3+7+10-20 (packet numbers), replay:FILE[:LINK] (drops of a --packet-log) [none]",
+         list:3+7+10-20 (packet numbers), replay:FILE[:LINK] (drops of a packet log) [none]",
     ),
     PathKey::of(
         Key::Bursts,

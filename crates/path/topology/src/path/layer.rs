@@ -2,9 +2,10 @@
 
 use super::error::{PathError, short};
 use super::files::Files;
-use super::key::{Key, KeyPosition, Target, time_prefix};
-use super::setting::{Delay, Entry, Setting, integer, quantity};
-use super::words::exact_time;
+use super::key::{Key, Target};
+use super::key_position::{KeyPosition, time_prefix};
+use super::quantity::{exact_time, integer, quantity};
+use super::setting::{Delay, Entry, Setting};
 use std::collections::BTreeMap;
 use units::Rtt;
 

@@ -2,7 +2,7 @@
 
 use super::error::{PathError, short};
 use super::files::Files;
-use super::setting::quantity;
+use super::quantity::quantity;
 use link::{GilbertElliott, Loss, PacketList};
 use std::ops::RangeInclusive;
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 
 use super::error::{PathError, short};
 use super::files::Files;
-use super::key::is_key;
+use super::key_position::is_key;
 use super::layer::{Layer, Part};
 use super::named::{NamedPath, PATHS};
 use super::user::{UserPath, UserPaths};

@@ -1,11 +1,11 @@
 //! Queue settings: discipline, size, options, and defaults.
 
 use super::bottleneck::Bottleneck;
-use super::error::{PathError, short};
+use super::discipline::Discipline;
+use super::error::PathError;
 use super::key::Key;
 use super::setting::Setting;
-use super::size::{SIZES, Size};
-use super::words::size_in_words;
+use super::size::{Size, size_in_words};
 use link::{CoDel, Fifo, FqCoDel, Limit, Pie, Queue, Red};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,128 +21,6 @@ const AQM_PACKETS: u64 = 10_240;
 
 /// The same in BDPs, so that a long fat path never reaches it either.
 const AQM_BDPS: u64 = 4;
-
-/// A queue discipline.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Discipline {
-    DropTail,
-    DropHead,
-    CoDel,
-    FqCoDel,
-    Red,
-    Pie,
-}
-
-/// A discipline as a path names it.
-pub(super) struct DisciplineEntry {
-    discipline: Discipline,
-    /// What stands after `queue=`.
-    pub(super) name: &'static str,
-    /// Its options, each with its default as the help prints it.
-    options: &'static [(Key, &'static str)],
-}
-
-const FIFO_OPTIONS: &[(Key, &str)] = &[(Key::Limit, BUFFER), (Key::Mark, "none")];
-
-/// Every discipline: the one table that parsing, messages and help are made from. A
-/// variant that is missing here is never constructed, which the compiler reports.
-pub(super) const DISCIPLINES: &[DisciplineEntry] = &[
-    DisciplineEntry { discipline: Discipline::DropTail, name: "drop-tail", options: FIFO_OPTIONS },
-    DisciplineEntry { discipline: Discipline::DropHead, name: "drop-head", options: FIFO_OPTIONS },
-    DisciplineEntry {
-        discipline: Discipline::CoDel,
-        name: "codel",
-        options: &[
-            (Key::Limit, SAFETY_LIMIT),
-            (Key::Target, "5ms"),
-            (Key::Interval, "100ms"),
-            (Key::Ecn, "no"),
-        ],
-    },
-    DisciplineEntry {
-        discipline: Discipline::FqCoDel,
-        name: "fq_codel",
-        options: &[
-            (Key::Limit, SAFETY_LIMIT),
-            (Key::Target, "5ms"),
-            (Key::Interval, "100ms"),
-            (Key::Ecn, "yes"),
-            (Key::Flows, "1024"),
-            (Key::Quantum, "one packet and 14 bytes"),
-        ],
-    },
-    DisciplineEntry {
-        discipline: Discipline::Red,
-        name: "red",
-        options: &[
-            (Key::Limit, BUFFER),
-            (Key::Min, "max / 3"),
-            (Key::Max, "limit / 2"),
-            (Key::Probability, "10%"),
-            (Key::Weight, "9"),
-            (Key::Ecn, "no"),
-        ],
-    },
-    DisciplineEntry {
-        discipline: Discipline::Pie,
-        name: "pie",
-        options: &[
-            (Key::Limit, SAFETY_LIMIT),
-            (Key::Target, "15ms"),
-            (Key::Update, "15ms"),
-            (Key::MaxBurst, "150ms"),
-            (Key::Ecn, "no"),
-        ],
-    },
-];
-
-/// Defaults of `limit`, see `QueueSetting::limit`.
-const BUFFER: &str = "1bdp, at least 64p";
-const SAFETY_LIMIT: &str = "10240p, at least 4bdp";
-
-/// What stands after `queue=`, for every discipline.
-pub(super) fn names() -> Vec<&'static str> {
-    DISCIPLINES.iter().map(|entry| entry.name).collect()
-}
-
-/// Whether any discipline has this option.
-pub(super) fn is_option(key: Key) -> bool {
-    DISCIPLINES.iter().any(|entry| entry.default_of(key).is_some())
-}
-
-impl DisciplineEntry {
-    /// The default of an option; `None` if the discipline does not have it.
-    pub(super) fn default_of(&self, key: Key) -> Option<&'static str> {
-        self.options.iter().find(|(option, _)| *option == key).map(|(_, default)| *default)
-    }
-}
-
-impl Discipline {
-    /// A discipline, or the size of a drop-tail queue.
-    pub(super) fn read(name: &str, text: &str) -> Result<(Self, Option<Size>), PathError> {
-        if let Some(named) = DISCIPLINES.iter().find(|entry| entry.name == text) {
-            return Ok((named.discipline, None));
-        }
-        if text.starts_with(|c: char| c.is_ascii_alphabetic()) && !text.starts_with("nan") {
-            let wrong = format!(
-                "'{}' is not a queue; write {SIZES} for a drop-tail queue, or one of {}",
-                short(text),
-                names().join(", ")
-            );
-            return Err(PathError::at(name, wrong));
-        }
-        Size::read(name, text).map(|size| (Discipline::DropTail, Some(size)))
-    }
-
-    fn entry(self) -> &'static DisciplineEntry {
-        let entry = DISCIPLINES.iter().find(|entry| entry.discipline == self);
-        entry.unwrap_or(&DISCIPLINES[0])
-    }
-
-    fn name(self) -> &'static str {
-        self.entry().name
-    }
-}
 
 /// The settings of a queue.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,13 +1,13 @@
 //! Values: from the text after `=` to a checked setting.
 
+use super::discipline::Discipline;
 use super::error::{PathError, short};
 use super::files::Files;
 use super::key::Key;
 use super::loss::{self, LossSetting};
-use super::queues::Discipline;
+use super::quantity::{integer, quantity};
 use super::size::Size;
 use link::{Blackhole, Bursts, Distribution, Protocol, Reorder, TokenBucket, Trace, WindowScale};
-use std::str::FromStr;
 use std::sync::Arc;
 use units::{BitRate, ByteCount, LossRatio, ParseError, Probability, Rtt};
 
@@ -273,14 +273,6 @@ fn policer(name: &str, text: &str) -> Result<Option<TokenBucket>, PathError> {
     Ok(Some(bucket))
 }
 
-/// Parses a quantity.
-pub(super) fn quantity<T>(name: &str, text: &str) -> Result<T, PathError>
-where
-    T: FromStr<Err = ParseError>,
-{
-    text.parse().map_err(|source| PathError::Value { key: short(name), source })
-}
-
 /// Parses a share of packets; the parser's message is about loss.
 fn share(name: &str, text: &str) -> Result<LossRatio, PathError> {
     text.parse().map_err(|mut source: ParseError| {
@@ -305,21 +297,4 @@ fn flag(name: &str, text: &str) -> Result<bool, PathError> {
         "no" | "false" | "off" => Ok(false),
         _ => Err(PathError::at(name, format!("'{}' is not yes or no", short(text)))),
     }
-}
-
-/// Parses an integer within bounds.
-pub(super) fn integer(
-    name: &str,
-    text: &str,
-    least: u32,
-    most: u32,
-    example: &str,
-) -> Result<u32, PathError> {
-    text.parse().ok().filter(|number| (least..=most).contains(number)).ok_or_else(|| {
-        let wrong = format!(
-            "'{}' is not a whole number from {least} to {most}; write {example}",
-            short(text)
-        );
-        PathError::at(name, wrong)
-    })
 }

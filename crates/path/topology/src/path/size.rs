@@ -1,7 +1,8 @@
 //! Sizes of a queue, in the unit in which they are given.
 
 use super::error::{PathError, short};
-use super::setting::quantity;
+use super::quantity::quantity;
+use link::Limit;
 use units::{ByteCount, Rtt};
 
 /// A size in the unit in which it was given.
@@ -50,5 +51,20 @@ impl Size {
             return quantity(name, text).map(Size::Time);
         }
         text.parse().map(Size::Bytes).map_err(|_| wrong())
+    }
+}
+
+/// A size in the unit in which it was given, and in bytes.
+pub(super) fn size_in_words(size: Option<Size>, limit: Limit, bytes: ByteCount) -> String {
+    match size {
+        Some(Size::Bdp(thousandths)) => {
+            let number = format!("{}.{:03}", thousandths / 1000, thousandths % 1000);
+            format!("{} BDP ({bytes})", number.trim_end_matches('0').trim_end_matches('.'))
+        }
+        Some(Size::Time(time)) => format!("{time} ({bytes})"),
+        _ => match limit {
+            Limit::Packets(packets) => format!("{packets} packets"),
+            Limit::Bytes(bytes) => bytes.to_string(),
+        },
     }
 }

@@ -12,7 +12,7 @@
 //! Keys before the first table are a path without a table: `--link one.toml`.
 
 use super::error::{PathError, short};
-use super::key::is_key;
+use super::key_position::is_key;
 use super::layer::Part;
 use super::named::NamedPath;
 use toml::{Table, Value};

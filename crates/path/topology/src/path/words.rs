@@ -2,38 +2,12 @@
 
 use super::PathSpec;
 use super::direction::{Direction, DirectionSettings};
+use super::quantity::exact_time;
 use super::setting::RateSetting;
-use super::size::Size;
-use link::{Distribution, GilbertElliott, Limit, Loss, TokenBucket, WindowScale};
+use link::{Distribution, GilbertElliott, Loss, TokenBucket, WindowScale};
 use std::fmt;
 use std::time::Duration;
-use units::{ByteCount, LossRatio, Rtt};
-
-/// A time in the largest unit that holds it whole: `5s`, `1500ms`.
-pub(super) fn exact_time(nanos: u64) -> String {
-    match nanos {
-        0 => "0s".to_owned(),
-        _ if nanos.is_multiple_of(1_000_000_000) => format!("{}s", nanos / 1_000_000_000),
-        _ if nanos.is_multiple_of(1_000_000) => format!("{}ms", nanos / 1_000_000),
-        _ if nanos.is_multiple_of(1_000) => format!("{}us", nanos / 1_000),
-        _ => format!("{nanos}ns"),
-    }
-}
-
-/// A size in the unit in which it was given, and in bytes.
-pub(super) fn size_in_words(size: Option<Size>, limit: Limit, bytes: ByteCount) -> String {
-    match size {
-        Some(Size::Bdp(thousandths)) => {
-            let number = format!("{}.{:03}", thousandths / 1000, thousandths % 1000);
-            format!("{} BDP ({bytes})", number.trim_end_matches('0').trim_end_matches('.'))
-        }
-        Some(Size::Time(time)) => format!("{time} ({bytes})"),
-        _ => match limit {
-            Limit::Packets(packets) => format!("{packets} packets"),
-            Limit::Bytes(bytes) => bytes.to_string(),
-        },
-    }
-}
+use units::{LossRatio, Rtt};
 
 /// The rate of one direction.
 fn rate(direction: &Direction) -> String {
@@ -72,14 +46,15 @@ fn gilbert_elliott(model: &GilbertElliott, settings: &DirectionSettings) -> Stri
     format!("{mean} in bursts (Gilbert-Elliott p {p}, r {r}, bad {bad}, good {good})")
 }
 
-/// The effects of a direction beside rate, delay and queue.
-pub(super) fn effects(settings: &DirectionSettings) -> Vec<String> {
-    let mut words = Vec::new();
-    if settings.loss.model != Loss::None {
-        words.push(format!("loss {}", loss(settings)));
+impl Direction {
+    /// Its effects beside rate, delay and queue, in words: `loss 1 %`,
+    /// `jitter normal 5 ms`.
+    #[must_use]
+    pub fn effects(&self) -> Vec<String> {
+        let settings = &self.settings;
+        let loss = (settings.loss.model != Loss::None).then(|| format!("loss {}", loss(settings)));
+        loss.into_iter().chain(other_effects(settings)).collect()
     }
-    words.extend(other_effects(settings));
-    words
 }
 
 fn other_effects(settings: &DirectionSettings) -> Vec<String> {

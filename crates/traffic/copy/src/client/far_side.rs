@@ -13,6 +13,7 @@ use host::lock::lock;
 use host::resolve::Family;
 use host::stop::StopFlag;
 use pinned_tls::{Identity, PublicKey};
+use problem::Field;
 use remote::{Agent, Launcher};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Mutex;
@@ -277,7 +278,8 @@ fn addresses_of(
     if addresses.is_empty() {
         return Err(CopyError::Connection(format!(
             "{name} has no address here, and one that the far end names is not used: name it \
-             yourself, as in --ssh 'ssh -o HostName=ADDRESS'"
+             yourself, as in {} 'ssh -o HostName=ADDRESS'",
+            Field::Ssh
         )));
     }
     // Stable: the others keep their order.

@@ -28,7 +28,7 @@ const WORD: &str = "segments";
 pub(crate) const MAX_TRIAL: usize = 16_000;
 
 /// The range that the path MTU is in, bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct PathMtu {
     /// Packets of this size arrive.
     pub carries: u32,

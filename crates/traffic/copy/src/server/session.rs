@@ -14,6 +14,7 @@ use host::clock;
 use host::directory::is_unsafe;
 use host::stop::StopFlag;
 use pinned_tls::{Identity, PublicKey};
+use problem::Field;
 use rustix::process::{Resource, getrlimit};
 use std::ffi::OsStr;
 use std::net::{SocketAddr, UdpSocket};
@@ -67,7 +68,8 @@ impl Root {
         match self {
             Root::Any => local_destination(path, sources, None),
             Root::Below(root) if !root.is_writable => {
-                Err(CopyError::Local("the server is read-only; start it with --writable".into()))
+                let why = format!("the server is read-only; start it with {}", Field::Writable);
+                Err(CopyError::Local(why))
             }
             Root::Below(root) => destination_below(root, path, sources),
         }

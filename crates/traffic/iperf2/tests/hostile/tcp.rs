@@ -85,7 +85,7 @@ fn a_session_has_a_deadline() {
         stream.write_all(opening).unwrap();
         rounds_until_closed(&mut stream, &[b'0'; 2048], Duration::from_millis(20), 1500);
     }
-    assert!(server.peer_error().contains("--max-time"));
+    assert!(server.peer_error().contains("‹max_time›"));
     serves(&server, None);
 }
 
@@ -123,7 +123,7 @@ fn one_address_holds_half_of_the_slots() {
                 config.limits.streams = 4;
             });
             let held = attacker.map(|from| connect(from, server.address));
-            assert!(server.peer_error().contains("--max-per-address"));
+            assert!(server.peer_error().contains("‹max_per_address›"));
             serves(&server, Some(other));
             drop(held);
         }

@@ -248,7 +248,7 @@ fn untrusted_addresses_get_at_most_what_they_sent() {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.connect(server.address).unwrap();
     socket.send(&datagram(1, false, Some(&header(Mode::Reverse, 5001)), 1470)).unwrap();
-    assert!(server.peer_error().contains("--trust-udp"));
+    assert!(server.peer_error().contains("‹trust_udp›"));
     assert_eq!(received_bytes(&socket), 0);
     // Full duplex: as much as was received.
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();

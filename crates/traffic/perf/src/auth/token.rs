@@ -11,6 +11,7 @@ use super::{
 };
 use hmac::{Hmac, KeyInit, Mac};
 use iperf3_proto::{Cookie, TOKEN_PROOF_VERSION, TokenProof, token_proof};
+use problem::Field;
 use sha2::Sha256;
 use std::{
     fmt,
@@ -54,7 +55,8 @@ pub(crate) enum TokenError {
     Newer(i64),
     #[error(
         "with a token proof for another server, {0}; if clients reach this server there, add \
-         --token-name {0}"
+         {field} {0}",
+        field = Field::TokenName
     )]
     OtherServer(String),
     #[error("with a token whose timestamp differs from the server's clock by more than {SKEW_S} s")]

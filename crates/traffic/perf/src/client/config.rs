@@ -7,11 +7,13 @@ use control::{Algorithm, NATIVE_ALGORITHMS, UDT_ALGORITHMS};
 use host::resolve::Family;
 use iperf3_proto::{Params, datagram};
 use record::{Direction, EndCondition, Protocol, TestSpec};
+use serde::{Deserialize, Serialize};
 use std::{net::IpAddr, ops::RangeInclusive, path::PathBuf, time::Duration};
 use units::{BitRate, ByteCount};
 
 /// Configuration of one test. [`ClientConfig::new`] has the defaults.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct ClientConfig {
     /// The server's name or address.
     pub host: String,
@@ -107,7 +109,8 @@ pub struct ClientConfig {
     pub extra_data: Option<String>,
     /// Whether the server's output is requested.
     pub get_server_output: bool,
-    /// Login, for a server that requires one.
+    /// Login, for a server that requires one; its password is in no serialised request.
+    #[serde(skip)]
     pub credentials: Option<Credentials>,
     /// Token, for a longhaul server that requires one. The server gets a proof that is valid
     /// there and nowhere else.
@@ -115,6 +118,7 @@ pub struct ClientConfig {
     /// The server's name in that proof, if `host` is an address that it was resolved to.
     pub server_name: Option<String>,
     /// Timeout without received data, if this end receives.
+    #[serde(with = "units::seconds")]
     pub receive_timeout: Duration,
     /// Timeout of unacknowledged data (RFC 5482); `None` for the kernel's default.
     pub send_timeout: Option<Duration>,
@@ -122,16 +126,27 @@ pub struct ClientConfig {
     pub keepalive: Option<Keepalive>,
     /// Interval between TCP_INFO samples after the first 2 s, which are sampled every 10 ms:
     /// at least 1 ms.
+    #[serde(with = "units::seconds")]
     pub sample_every: Duration,
     /// Interval between interval reports: at least 10 ms.
+    #[serde(with = "units::seconds")]
     pub report_every: Duration,
     /// Largest IP packet that the path is known to carry, bytes: UDT's are no longer. The server
     /// agrees to the smaller size of both ends.
     pub path_mtu: Option<u32>,
     /// Connect timeout.
+    #[serde(with = "units::seconds")]
     pub connect_timeout: Duration,
     /// How long the CPU load is measured before the test; zero to skip it.
+    #[serde(with = "units::seconds")]
     pub watch_load: Duration,
+}
+
+impl Default for ClientConfig {
+    /// Without the host.
+    fn default() -> Self {
+        ClientConfig::new("")
+    }
 }
 
 impl ClientConfig {

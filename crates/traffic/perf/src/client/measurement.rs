@@ -278,7 +278,7 @@ fn unsent_note(m: &Measurement) -> Option<String> {
         format!(", as the minimum RTT is {}", units::Rtt::from_micros(us.into()))
     });
     Some(format!(
-        "unsent data limited to {limit} by the test{rtt}; --autotuning leaves it to the kernel"
+        "unsent data limited to {limit} by the test{rtt}; autotuning leaves it to the kernel"
     ))
 }
 

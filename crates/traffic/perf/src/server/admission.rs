@@ -12,6 +12,7 @@ use crate::{PerfError, RefusalReason, plan::Plan, traffic::BufferMemory};
 use connection_limits::{Exceeded, Limit, Scope, SessionId, Shares};
 use host::{address_key::AddressKey, clock, lock::lock};
 use iperf3_proto::{Cookie, Params, Refusal};
+use problem::Field;
 use std::{
     collections::HashMap,
     net::{SocketAddr, TcpStream},
@@ -218,12 +219,12 @@ impl Admission {
             MEMORY => ByteCount::from_bytes(count).to_string(),
             _ => format!("{count} streams"),
         };
-        let flag = if resource == MEMORY { "--max-memory" } else { "--max-total-streams" };
+        let field = if resource == MEMORY { Field::MaxMemory } else { Field::MaxTotalStreams };
         let limit = match scope {
-            Scope::All => format!("{} of all tests ({flag})", amount(all)),
+            Scope::All => format!("{} of all tests ({field})", amount(all)),
             Scope::Address => {
                 let share = amount(per_address);
-                format!("{share} of one address ({flag} and --max-per-address)")
+                format!("{share} of one address ({field} and {})", Field::MaxPerAddress)
             }
         };
         let needs = amount(whole[resource]);
@@ -399,7 +400,7 @@ mod tests {
             (refused.reason, refused.refusal),
             (RefusalReason::Limit, Some(Refusal::BUFFERS))
         );
-        for part in ["MB of buffers", "320 MiB of one address", "--max-memory"] {
+        for part in ["MB of buffers", "320 MiB of one address", "‹max_memory›"] {
             assert!(refused.why.contains(part), "{}", refused.why);
         }
         assert!(admission.admit(&cookie(1), client(1), udt(300_000_000)).is_ok());
@@ -410,7 +411,7 @@ mod tests {
         assert_eq!(
             refused.why,
             "its test needs 256 streams and the limit is 200 streams of all \
-                                 tests (--max-total-streams)"
+                                 tests (‹max_total_streams›)"
         );
     }
 

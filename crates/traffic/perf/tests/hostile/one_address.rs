@@ -121,7 +121,7 @@ fn control_connections_without_streams_take_nothing_from_others() {
             let refused = server.wait_for(|event| matches!(event, ServerEvent::Refused { .. }));
             let ServerEvent::Refused { reason, why, .. } = refused else { unreachable!() };
             assert_eq!(reason, RefusalReason::Limit);
-            assert!(why.contains("320 MiB of one address (--max-memory"), "{why}");
+            assert!(why.contains("320 MiB of one address (‹max_memory›"), "{why}");
         });
     });
 }

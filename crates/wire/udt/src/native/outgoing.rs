@@ -14,6 +14,9 @@ use units::{Nanos, Rtt};
 /// Send buffer at the start, packets.
 const FIRST_CAPACITY: u64 = 8_192;
 /// Packets that a probe timeout sends beyond the windows (RFC 9002 section 6.2.4).
+//= https://www.rfc-editor.org/rfc/rfc9002#section-6.2.4
+//# Sending two packets on PTO expiration increases resilience to packet drops, thus reducing
+//# the probability of consecutive PTO events.
 const PROBES: u32 = 2;
 /// Probe timeouts in a row after which all in flight is taken as lost.
 const PERSISTENT: u32 = 3;

@@ -73,6 +73,9 @@ impl Path {
 
     /// A number that nobody else can guess.
     fn challenge(&mut self) -> u64 {
+        //= https://www.rfc-editor.org/rfc/rfc9000#section-8.2.1
+        //# The endpoint MUST use unpredictable data in every PATH_CHALLENGE frame so that it
+        //# can associate the peer's response with the corresponding PATH_CHALLENGE.
         self.challenges += 1;
         let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.secret) else { return 0 };
         mac.update(b"path challenge");
@@ -84,6 +87,9 @@ impl Path {
     pub(crate) fn on_response(&mut self, from: PeerAddress, response: u64) -> bool {
         let moved = self
             .candidate
+            //= https://www.rfc-editor.org/rfc/rfc9000#section-8.2.3
+            //# Path validation succeeds when a PATH_RESPONSE frame is received that contains
+            //# the data that was sent in a previous PATH_CHALLENGE frame.
             .is_some_and(|moving| moving.address == from && moving.challenge == response);
         if moved {
             self.address = from;

@@ -11,6 +11,9 @@ use units::Nanos;
 /// 560-byte packets over IPv6, below the 576 bytes of RFC 791.
 const BASE_BYTES: usize = 512;
 /// What most tunnels carry (`BASE_PLPMTU` of RFC 8899).
+//= https://www.rfc-editor.org/rfc/rfc8899#section-5.1.2
+//# When using IPv4, there is no currently equivalent size specified, and a default BASE_PLPMTU
+//# of 1200 bytes is RECOMMENDED.
 const USUAL_BYTES: usize = 1_200;
 /// Probes of a size before it counts as too large (`MAX_PROBES`).
 const MAX_PROBES: u32 = 3;
@@ -18,6 +21,9 @@ const MAX_PROBES: u32 = 3;
 const SIZES: usize = 7;
 const PRECISION: usize = NativeConfig::MTU_PRECISION;
 /// Time after which a larger size is tried once more, ns (`PMTU_RAISE_TIMER`).
+//= https://www.rfc-editor.org/rfc/rfc8899#section-5.1.1
+//# The PMTU_RAISE_TIMER is configured to the period a sender will continue to use the current
+//# PLPMTU, after which it reenters the Search Phase.
 const RAISE_NS: u64 = 600_000_000_000;
 
 /// What a search found out.

@@ -45,6 +45,9 @@ impl Protection {
 
     /// Whether more packets were forged than the keys allow (RFC 9001 section 6.6).
     pub(crate) fn is_exhausted(&self) -> bool {
+        //= https://www.rfc-editor.org/rfc/rfc9001#section-6.6
+        //# In addition to counting packets sent, endpoints MUST count the number of received
+        //# packets that fail authentication during the lifetime of a connection.
         self.forged > self.remote.integrity_limit()
             || self.sealed >= self.local.confidentiality_limit()
     }
@@ -58,6 +61,9 @@ impl Protection {
         out: &mut Vec<u8>,
         write: impl FnOnce(&mut Vec<u8>),
     ) -> bool {
+        //= https://www.rfc-editor.org/rfc/rfc9001#section-6.6
+        //# Endpoints MUST initiate a key update before sending more protected packets than the
+        //# confidentiality limit for the selected AEAD permits.
         if self.sealed >= KEY_PACKETS && self.is_confirmed {
             self.update(u64::MAX);
         }

@@ -29,6 +29,9 @@ impl RoundTrip {
             self.variance_ns = latest / 2;
             return;
         };
+        //= https://www.rfc-editor.org/rfc/rfc9002#section-5.2
+        //# min_rtt MUST be set to the lesser of min_rtt and latest_rtt (Section 5.1) on all
+        //# other samples.
         let min = min.min(latest);
         self.min_ns = Some(min);
         let delay = (u64::from(delay_us) * 1_000).min(MAX_DELAY_NS);
@@ -59,12 +62,20 @@ impl RoundTrip {
     /// A packet is lost that was sent before one that arrived, and this long ago, ns (RFC
     /// 9002 section 6.1.2).
     pub(crate) fn loss_delay_ns(&self) -> u64 {
+        //= https://www.rfc-editor.org/rfc/rfc9002#section-6.1.2
+        //# The time threshold is:
+        //#
+        //# max(kTimeThreshold * max(smoothed_rtt, latest_rtt), kGranularity)
+        //#
+        //# The RECOMMENDED time threshold (kTimeThreshold), expressed as an RTT multiplier, is 9/8.
         let rtt = self.smoothed_ns().max(self.latest_ns);
         (rtt + rtt / 8).max(GRANULARITY_NS)
     }
 
     /// The probe timeout, ns (RFC 9002 section 6.2.1).
     pub(crate) fn probe_timeout_ns(&self) -> u64 {
+        //= https://www.rfc-editor.org/rfc/rfc9002#section-6.2.1
+        //# PTO = smoothed_rtt + max(4*rttvar, kGranularity) + max_ack_delay
         self.smoothed_ns() + (4 * self.variance_ns()).max(GRANULARITY_NS) + MAX_DELAY_NS
     }
 }

@@ -81,13 +81,13 @@ fn values_out_of_range_are_rejected() {
     let good = asked(Law::Mathis, "100ms", Some("1%"), None);
     for (question, says) in [
         (LossQuestion { rtt: Rtt::ZERO, ..good }, "round trip"),
-        (LossQuestion { loss: None, ..good }, "--loss"),
+        (LossQuestion { loss: None, ..good }, "‹loss›"),
         (LossQuestion { loss: Some(LossRatio::NONE), ..good }, "above zero"),
-        (LossQuestion { law: Law::Bbr, ..good }, "--rate"),
-        (LossQuestion { mss: ByteCount::ZERO, ..good }, "--mss"),
+        (LossQuestion { law: Law::Bbr, ..good }, "‹rate›"),
+        (LossQuestion { mss: ByteCount::ZERO, ..good }, "‹mss›"),
         (LossQuestion { mss: ByteCount::from_bytes(70_000), ..good }, "65495"),
         (LossQuestion { window: Some(ByteCount::ZERO), ..good }, "window of zero"),
-        (LossQuestion { rto: Some(Rtt::ZERO), ..good }, "--rto"),
+        (LossQuestion { rto: Some(Rtt::ZERO), ..good }, "‹rto›"),
         (
             LossQuestion {
                 link: Some(BitRate::from_bps(1)),

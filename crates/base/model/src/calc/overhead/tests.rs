@@ -63,8 +63,8 @@ fn the_parts_add_up_to_the_frame() {
 #[test]
 fn impossible_frames_are_rejected() {
     for (question, says) in [
-        (OverheadQuestion { vlan_tags: 3, ..fibre() }, "--vlan"),
-        (OverheadQuestion { sack_blocks: 4, ..fibre() }, "--sack"),
+        (OverheadQuestion { vlan_tags: 3, ..fibre() }, "‹vlan›"),
+        (OverheadQuestion { sack_blocks: 4, ..fibre() }, "‹sack›"),
         (OverheadQuestion { mtu: 575, ..fibre() }, "576"),
         (OverheadQuestion { mtu: 1279, ip: IpVersion::Ipv6, ..fibre() }, "1280"),
         (OverheadQuestion { mtu: 65_536, ..fibre() }, "65535"),

@@ -1,8 +1,8 @@
 //! `calc line`.
 
 use clap::Args;
-use model::IpVersion;
-use model::calc::{self, CalcResult, LineQuestion};
+use longhaul::calc::IpVersion;
+use longhaul::calc::{CalcRequest, LineQuestion};
 use units::BitRate;
 
 /// Name the Ethernet link that a measured TCP goodput identifies
@@ -24,8 +24,8 @@ Examples:
   longhaul calc line 2321mbit --ipv6";
 
 impl LineArgs {
-    pub(super) fn result(&self) -> CalcResult {
+    pub(super) fn request(&self) -> CalcRequest {
         let ip = if self.ipv6 { IpVersion::Ipv6 } else { IpVersion::Ipv4 };
-        calc::line(&LineQuestion { goodput: self.goodput, ip })
+        CalcRequest::Line(LineQuestion { goodput: self.goodput, ip })
     }
 }

@@ -2,7 +2,7 @@
 
 use super::MSS;
 use clap::Args;
-use model::calc::{self, CalcError, CalcResult, Law, LossQuestion};
+use longhaul::calc::{CalcRequest, Law, LossQuestion};
 use units::{BitRate, ByteCount, LossRatio, Rtt};
 
 #[derive(Debug, Args)]
@@ -61,9 +61,9 @@ Examples:
   longhaul calc mathis --rtt 100ms --loss 0.1% --mss 8948 --delayed-ack";
 
 impl MathisArgs {
-    pub(super) fn result(&self) -> Result<CalcResult, CalcError> {
+    pub(super) fn request(&self) -> CalcRequest {
         let question = self.path.question(Law::Mathis);
-        calc::loss(&LossQuestion { packets_per_ack: packets(self.delayed_ack), ..question })
+        CalcRequest::Loss(LossQuestion { packets_per_ack: packets(self.delayed_ack), ..question })
     }
 }
 
@@ -88,10 +88,10 @@ Examples:
   longhaul calc pftk --rtt 50ms --rate 20mbit   loss tolerable at 20 Mbit/s";
 
 impl PftkArgs {
-    pub(super) fn result(&self) -> Result<CalcResult, CalcError> {
+    pub(super) fn request(&self) -> CalcRequest {
         let question = self.path.question(Law::Pftk);
         let packets_per_ack = packets(self.delayed_ack);
-        calc::loss(&LossQuestion { packets_per_ack, rto: self.rto, ..question })
+        CalcRequest::Loss(LossQuestion { packets_per_ack, rto: self.rto, ..question })
     }
 }
 
@@ -110,8 +110,8 @@ Examples:
   longhaul calc cubic --rtt 163.6ms --loss 0.001% --rate 2.5gbit --json";
 
 impl CubicArgs {
-    pub(super) fn result(&self) -> Result<CalcResult, CalcError> {
-        calc::loss(&self.path.question(Law::Cubic))
+    pub(super) fn request(&self) -> CalcRequest {
+        CalcRequest::Loss(self.path.question(Law::Cubic))
     }
 }
 
@@ -129,8 +129,8 @@ Examples:
   longhaul calc bbr --rtt 100ms --rate 1gbit --target 900mbit";
 
 impl BbrArgs {
-    pub(super) fn result(&self) -> Result<CalcResult, CalcError> {
-        calc::loss(&self.path.question(Law::Bbr))
+    pub(super) fn request(&self) -> CalcRequest {
+        CalcRequest::Loss(self.path.question(Law::Bbr))
     }
 }
 

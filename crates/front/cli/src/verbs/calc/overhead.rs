@@ -1,8 +1,8 @@
 //! `calc overhead`.
 
 use clap::Args;
-use model::IpVersion;
-use model::calc::{self, CalcError, CalcResult, OverheadQuestion};
+use longhaul::calc::IpVersion;
+use longhaul::calc::{CalcRequest, OverheadQuestion};
 use units::BitRate;
 
 /// Compute the payload rate of a link after protocol overhead
@@ -40,8 +40,8 @@ Examples:
   longhaul calc overhead --rate 1gbit --udp --json";
 
 impl OverheadArgs {
-    pub(super) fn result(&self) -> Result<CalcResult, CalcError> {
-        calc::overhead(&OverheadQuestion {
+    pub(super) fn request(&self) -> CalcRequest {
+        CalcRequest::Overhead(OverheadQuestion {
             rate: self.rate,
             mtu: self.mtu,
             ip: if self.ipv6 { IpVersion::Ipv6 } else { IpVersion::Ipv4 },

@@ -2,8 +2,8 @@
 
 use super::MSS;
 use clap::{Args, ValueEnum};
-use model::calc::{self, CalcError, CalcResult, TransferQuestion};
-use model::{Congestion, Transfer};
+use longhaul::calc::{CalcRequest, TransferQuestion};
+use longhaul::calc::{Congestion, Transfer};
 use units::{BitRate, ByteCount, LossRatio, Rtt};
 
 /// Compute transfer time: handshake, slow start, steady state
@@ -50,7 +50,7 @@ enum Name {
 }
 
 impl TransferArgs {
-    pub(super) fn result(&self) -> Result<CalcResult, CalcError> {
+    pub(super) fn request(&self) -> CalcRequest {
         let &TransferArgs { size, rate, rtt, loss, iw, window, congestion, mss } = self;
         let mss = ByteCount::from_bytes(mss);
         let transfer = Transfer { size, link: rate, rtt, loss, mss, window, initial: iw };
@@ -59,6 +59,6 @@ impl TransferArgs {
             Name::Cubic => Congestion::Cubic,
             Name::Bbr => Congestion::Bbr,
         });
-        calc::transfer_time(&TransferQuestion { transfer, congestion })
+        CalcRequest::Transfer(TransferQuestion { transfer, congestion })
     }
 }

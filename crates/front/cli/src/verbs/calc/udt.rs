@@ -1,7 +1,7 @@
 //! `calc udt`.
 
 use clap::Args;
-use model::calc::{self, CalcError, CalcResult, UdtQuestion};
+use longhaul::calc::{CalcRequest, UdtQuestion};
 use units::{BitRate, LossRatio};
 
 /// Compute UDT's rate increase and its recovery after a loss
@@ -29,9 +29,9 @@ Examples:
   longhaul calc udt --rate 1gbit --loss 0.1%   independent of the RTT";
 
 impl UdtArgs {
-    pub(super) fn result(&self) -> Result<CalcResult, CalcError> {
+    pub(super) fn request(&self) -> CalcRequest {
         let &UdtArgs { rate, sending, packet, loss } = self;
         let sending = sending.unwrap_or(BitRate::ZERO);
-        calc::udt(&UdtQuestion { rate, sending, packet, loss })
+        CalcRequest::Udt(UdtQuestion { rate, sending, packet, loss })
     }
 }

@@ -2,7 +2,7 @@
 
 use super::MSS;
 use clap::Args;
-use model::calc::{self, CalcError, CalcResult, WanQuestion};
+use longhaul::calc::{CalcRequest, WanQuestion};
 use units::{BitRate, ByteCount, LossRatio, Rtt};
 
 /// Compute throughput with and without a pair of WAN optimisers
@@ -51,9 +51,9 @@ fn ratio(text: &str) -> Result<f64, String> {
 }
 
 impl WanArgs {
-    pub(super) fn result(&self) -> Result<CalcResult, CalcError> {
+    pub(super) fn request(&self) -> CalcRequest {
         let &WanArgs { rate, rtt, loss, window, ratio, lan, mss, reno } = self;
         let mss = ByteCount::from_bytes(mss);
-        calc::wan(&WanQuestion { rate, rtt, loss, window, ratio, lan, mss, reno })
+        CalcRequest::Wan(WanQuestion { rate, rtt, loss, window, ratio, lan, mss, reno })
     }
 }

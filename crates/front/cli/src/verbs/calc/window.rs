@@ -1,7 +1,7 @@
 //! `calc window` and `calc scale`.
 
 use clap::Args;
-use model::calc::{self, CalcError, CalcResult, ScaleQuestion, WindowQuestion};
+use longhaul::calc::{CalcRequest, ScaleQuestion, WindowQuestion};
 use units::{BitRate, ByteCount, Rtt};
 
 /// Compute rate, RTT or window from the other two
@@ -30,9 +30,9 @@ Examples:
   longhaul calc window --rate 1gbit --window 4MiB   maximum RTT";
 
 impl WindowArgs {
-    pub(super) fn result(&self) -> Result<CalcResult, CalcError> {
+    pub(super) fn request(&self) -> CalcRequest {
         let &WindowArgs { rate, rtt, window, streams } = self;
-        calc::window(&WindowQuestion { rate, rtt, window, streams })
+        CalcRequest::Window(WindowQuestion { rate, rtt, window, streams })
     }
 }
 
@@ -54,7 +54,7 @@ Examples:
   longhaul calc scale --rate 100gbit --rtt 200ms   exceeds the largest window";
 
 impl ScaleArgs {
-    pub(super) fn result(&self) -> Result<CalcResult, CalcError> {
-        calc::scale(&ScaleQuestion { rate: self.rate, rtt: self.rtt })
+    pub(super) fn request(&self) -> CalcRequest {
+        CalcRequest::Scale(ScaleQuestion { rate: self.rate, rtt: self.rtt })
     }
 }

@@ -1,7 +1,7 @@
 //! Where a capture is written to.
 
 use crate::failure::Failure;
-use live_capture::Output;
+use longhaul::capture::CaptureOutput;
 use std::fs::File;
 use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
@@ -25,21 +25,25 @@ impl Ring {
     }
 }
 
-pub(super) fn of(path: &Path, ring: Option<Ring>) -> Result<Output, Failure> {
-    let is_pipe = path.as_os_str() == "-";
+pub(super) fn of(path: &Path, ring: Option<Ring>) -> CaptureOutput {
+    let path = path.to_owned();
     match ring {
-        Some(_) if is_pipe => Err(Failure::usage("--ring needs a file name: -w FILE")),
-        Some(Ring { files, size }) => Ok(Output::Rotating { path: path.to_owned(), files, size }),
-        None if is_pipe => {
-            if io::stdout().is_terminal() {
-                return Err(Failure::usage(
-                    "cannot write a capture to a terminal; use -w FILE, or pipe it to tshark -r -",
-                ));
-            }
-            let stream = io::stdout();
-            let file = stream.as_fd().try_clone_to_owned().map_err(Failure::work)?;
-            Ok(Output::Pipe(File::from(file)))
-        }
-        None => Ok(Output::File(path.to_owned())),
+        Some(Ring { files, size }) => CaptureOutput::Rotating { path, files, size },
+        None => CaptureOutput::File(path),
     }
+}
+
+/// Standard output.
+pub(super) fn pipe(ring: Option<Ring>) -> Result<File, Failure> {
+    if ring.is_some() {
+        return Err(Failure::usage("--ring needs a file name: -w FILE"));
+    }
+    let stream = io::stdout();
+    if stream.is_terminal() {
+        return Err(Failure::usage(
+            "cannot write a capture to a terminal; use -w FILE, or pipe it to tshark -r -",
+        ));
+    }
+    let file = stream.as_fd().try_clone_to_owned().map_err(Failure::work)?;
+    Ok(File::from(file))
 }

@@ -1,77 +1,47 @@
 //! What a capture says of itself.
 
-use live_capture::{CaptureConfig, Ending, Totals};
+use longhaul::capture::CaptureProgress;
 use record::CaptureReport;
 use units::ByteCount;
 
 /// Totals in one line, while it runs.
-pub(super) fn line(totals: &Totals) -> String {
+pub(super) fn line(totals: &CaptureProgress) -> String {
     format!(
         "{:.0} s  {} packets, {} on the wire, {} dropped",
-        totals.elapsed.as_secs_f64(),
+        totals.seconds,
         totals.packets,
-        ByteCount::from_bytes(totals.bytes).decimal(),
-        totals.dropped
+        ByteCount::from_bytes(totals.wire_bytes).decimal(),
+        totals.dropped_packets
     )
 }
 
 /// The same at its end, with its files.
-pub(super) fn result(totals: &Totals) -> String {
-    let share = if totals.dropped == 0 {
+pub(super) fn result(report: &CaptureReport) -> String {
+    let share = if report.dropped_packets == 0 {
         String::new()
     } else {
-        let share = totals.dropped as f64 / totals.accepted.max(1) as f64;
+        let share = report.dropped_packets as f64 / report.accepted_packets.max(1) as f64;
         format!(
             " ({} of {}; -B takes a larger buffer)",
             units::percent_with(share, 2),
-            totals.accepted
+            report.accepted_packets
         )
     };
-    let files: Vec<String> = totals.files.iter().map(|path| path.display().to_string()).collect();
-    let to = match files.as_slice() {
+    let to = match report.files.as_slice() {
         [] => String::new(),
         [only] => format!(" in {only}"),
-        [first, .., last] => format!(" in {} files, from {first} to {last}", files.len()),
+        [first, .., last] => format!(" in {} files, from {first} to {last}", report.files.len()),
     };
-    let hardware = if totals.hardware_timestamps == 0 {
+    let hardware = if report.hardware_timestamps == 0 {
         String::new()
     } else {
-        format!("; {} with hardware timestamps", totals.hardware_timestamps)
+        format!("; {} with hardware timestamps", report.hardware_timestamps)
     };
     format!(
         "{} packets{to}, {} on the wire in {:.1} s{hardware}; {} dropped by the kernel{share}",
-        totals.packets,
-        ByteCount::from_bytes(totals.bytes).decimal(),
-        totals.elapsed.as_secs_f64(),
-        totals.dropped
+        report.packets,
+        ByteCount::from_bytes(report.wire_bytes).decimal(),
+        report.seconds,
+        report.dropped_packets
     )
-}
-
-/// The same as a document.
-pub(in crate::verbs) fn report(
-    config: &CaptureConfig,
-    totals: &Totals,
-    ending: &Ending,
-) -> CaptureReport {
-    CaptureReport {
-        interface: config.interface.clone(),
-        filter: config.filter.clone(),
-        snaplen_bytes: config.snaplen,
-        files: totals.files.iter().map(|path| path.display().to_string()).collect(),
-        packets: totals.packets,
-        wire_bytes: totals.bytes,
-        accepted_packets: totals.accepted,
-        dropped_packets: totals.dropped,
-        hardware_timestamps: totals.hardware_timestamps,
-        seconds: totals.elapsed.as_secs_f64(),
-        ending: match ending {
-            Ending::Limit => "limit",
-            Ending::Stopped => "interrupted",
-            Ending::ReaderGone => "reader-closed",
-            Ending::Removed => "interface-removed",
-            Ending::Write(_) => "write-failed",
-            Ending::Read(_) => "read-failed",
-        }
-        .to_owned(),
-    }
 }

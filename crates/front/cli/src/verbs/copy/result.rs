@@ -1,8 +1,7 @@
 //! What a copy shows while it runs, and at its end.
 
-use ::copy::{Figures, Summary, Transport};
+use longhaul::copy::{CopyDocument, Figures, Transport};
 use report::terminal::Style;
-use serde::Serialize;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 use units::{BitRate, ByteCount};
@@ -11,8 +10,6 @@ use units::{BitRate, ByteCount};
 const WINDOW: Duration = Duration::from_secs(3);
 /// How often the line changes.
 const REFRESH: Duration = Duration::from_millis(250);
-/// A copy is said to be limited by what held it up for this share of the time.
-const LIMITING: f64 = 0.25;
 
 /// The progress in one line that is overwritten.
 pub(super) struct ProgressLine {
@@ -89,105 +86,44 @@ fn duration(seconds: f64) -> String {
     }
 }
 
-/// The result in JSON.
-#[derive(Debug, Serialize)]
-pub(super) struct Document<'a> {
-    schema: &'static str,
-    transport: Transport,
-    elapsed_s: f64,
-    /// Mean rate of the file data that the network carried.
-    rate_bps: u64,
-    limited_by: Option<&'static str>,
-    /// Shares of the time, 0 to 1.
-    network_limited: Option<f64>,
-    source_disk_limited: f64,
-    destination_disk_limited: f64,
-    /// Times that a lost connection was replaced.
-    resumed: u32,
-    entries: u64,
-    failed: u64,
-    bytes: u64,
-    kept_bytes: u64,
-    problems: &'a [String],
-}
-
-impl<'a> Document<'a> {
-    pub(super) fn new(summary: &'a Summary) -> Self {
-        let figures = &summary.figures;
-        Document {
-            schema: "longhaul.copy/1",
-            transport: summary.transport,
-            elapsed_s: summary.seconds,
-            rate_bps: rate(summary).bps(),
-            limited_by: limited_by(summary),
-            network_limited: summary.network_limited,
-            source_disk_limited: summary.source_limited,
-            destination_disk_limited: summary.destination_limited,
-            resumed: summary.resumed,
-            entries: figures.entries,
-            failed: figures.problems,
-            bytes: figures.bytes,
-            kept_bytes: figures.kept_bytes,
-            problems: &summary.problems,
-        }
-    }
-}
-
-fn rate(summary: &Summary) -> BitRate {
-    let bits = summary.figures.bytes as f64 * 8.0;
-    BitRate::from_bps((bits / summary.seconds.max(1e-9)) as u64)
-}
-
-/// What held the copy up for most of the time, if that is known.
-fn limited_by(summary: &Summary) -> Option<&'static str> {
-    let shares = [
-        (summary.destination_limited, "destination-disk"),
-        (summary.source_limited, "source-disk"),
-        (summary.network_limited.unwrap_or(0.0), "network"),
-    ];
-    let most = shares.into_iter().filter(|(share, _)| *share >= LIMITING);
-    most.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| name)
-}
-
 /// The result as text.
-pub(super) fn text(summary: &Summary, limit: Option<BitRate>, _style: &Style) -> String {
-    let figures = &summary.figures;
-    let transport = match summary.transport {
+pub(super) fn text(of: &CopyDocument, limit: Option<BitRate>) -> String {
+    let transport = match of.transport {
         Transport::UdtNative => "UDT (native mode, encrypted)",
         Transport::Tcp => "TCP (TLS)",
     };
     let mut text = format!(
         "{} entries, {} in {} over {transport}: {}\n",
-        figures.entries,
-        ByteCount::from_bytes(figures.bytes),
-        duration(summary.seconds),
-        rate(summary),
+        of.entries,
+        ByteCount::from_bytes(of.bytes),
+        duration(of.elapsed_s),
+        BitRate::from_bps(of.rate_bps),
     );
-    if figures.kept_bytes > 0 {
-        let kept = ByteCount::from_bytes(figures.kept_bytes);
+    if of.kept_bytes > 0 {
+        let kept = ByteCount::from_bytes(of.kept_bytes);
         text.push_str(&format!("{kept} were there already, or are holes; verified\n"));
     }
-    if summary.resumed > 0 {
-        text.push_str(&format!("continued {} times after lost connections\n", summary.resumed));
+    if of.resumed > 0 {
+        text.push_str(&format!("continued {} times after lost connections\n", of.resumed));
     }
     let percent = |share: f64| format!("{:.0} % of the time", share * 100.0);
-    match (limited_by(summary), limit) {
+    match (of.limited_by, limit) {
         (Some("network"), Some(limit)) => text.push_str(&format!("limited by --limit {limit}\n")),
         (Some("network"), None) => text.push_str("limited by the network\n"),
         (Some("source-disk"), _) => {
-            let share = percent(summary.source_limited);
+            let share = percent(of.source_disk_limited);
             text.push_str(&format!("disk-limited: the network waited for the source {share}\n"));
         }
         (Some(_), _) => {
-            let share = percent(summary.destination_limited);
+            let share = percent(of.destination_disk_limited);
             text.push_str(&format!(
                 "disk-limited: the network waited for the destination {share}\n"
             ));
         }
         (None, _) => {}
     }
-    if figures.problems > 0 {
-        text.push_str(&format!("{} entries were not copied\n", figures.problems));
+    if of.failed > 0 {
+        text.push_str(&format!("{} entries were not copied\n", of.failed));
     }
     text
 }

@@ -2,6 +2,7 @@
 
 use super::args::Iperf3Args;
 use super::output::Output;
+use crate::failure::with_flags;
 use host::sysctl;
 use perf::{Interval, ServerOutput, Started};
 use report::iperf3::facts::{Asked, End, Head, Protocol, Row, Side, Stream, socket};
@@ -172,6 +173,7 @@ impl Show {
 
     /// The test failed.
     pub(crate) fn fail(&mut self, why: &str, output: &mut Output) {
+        let why = &with_flags(why);
         self.document.fail(why);
         if self.options.is_text() {
             output.complain(&format!("error - {why}"));

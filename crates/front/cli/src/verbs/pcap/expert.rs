@@ -1,19 +1,14 @@
 //! `longhaul pcap expert`: what the expert information says of a capture, each kind once.
 
-use super::packets;
-use super::reading::{self, Dissected, Tables};
+use super::{RulesArg, headed};
 use crate::console::{self, Console};
-use crate::failure::{DONE, FAILED, Failure, Outcome};
+use crate::failure::{DONE, FAILED, Outcome};
+use crate::read_progress;
 use crate::stop;
 use clap::{Args, ValueEnum};
-use packet_fields::Tracker;
-use packet_fields::expert::{self, KINDS, Severity};
-use report::terminal::{self, ExpertRow};
-use serde_json::{Value, json};
-use std::ops::ControlFlow;
+use longhaul::pcap::{self, ExpertRequest, Severity};
+use report::terminal;
 use std::path::PathBuf;
-
-use super::analysis::RulesArg;
 
 /// Show what stands out: severity, group, message, packets
 ///
@@ -75,60 +70,21 @@ impl Least {
 }
 
 pub(super) fn run(args: &ExpertArgs, console: &mut Console) -> Outcome {
-    let filter = packets::compile(&args.filter.join(" "))?;
+    let request = ExpertRequest {
+        filter: args.filter.join(" "),
+        severity: args.severity.severity(),
+        rules: args.rules.into(),
+    };
+    request.check()?;
     let stop = stop::on_signals();
-    let tables = Tables::of_reading();
-    let mut tracker = Tracker::within(args.rules.rules(), &tables.budget);
-    // How many of each kind, and the first packet.
-    let mut counts = [(0_u64, 0_u64); KINDS.len()];
-    let read = reading::read_packets(&args.file, &tables, &stop, console, |found, _| {
-        let Dissected { packet, layers, segment, stream, conversations, .. } = *found;
-        let view = tracker.add(packet, layers, segment, stream, conversations);
-        if filter.as_ref().is_none_or(|filter| filter.matches(&view)) {
-            tracker.passed(packet.time_ns);
-            expert::each(&view, |item| {
-                if let Some((count, first)) = counts.get_mut(item.place) {
-                    *first = if *count == 0 { packet.number } else { *first };
-                    *count += 1;
-                }
-            });
-        }
-        ControlFlow::Continue(())
-    });
-    let mut capture = read.map_err(Failure::work)?;
-    capture.not_analysed = reading::not_analysed(tracker.streams(), &capture.conversations);
-    let rows = KINDS
-        .into_iter()
-        .zip(counts)
-        .filter(|(kind, (count, _))| *count > 0 && kind.severity >= args.severity.severity());
-    let mut rows: Vec<ExpertRow> =
-        rows.map(|(kind, (count, first))| ExpertRow { kind, count, first }).collect();
-    rows.sort_by_key(|row| std::cmp::Reverse((row.kind.severity, row.count)));
+    let found = pcap::expert(&args.file, &request, &mut read_progress::progress(console), &stop);
+    console.clear();
+    let found = found?;
     if args.json {
-        let document = json!({
-            "schema": "longhaul.pcap-expert/1",
-            "version": env!("CARGO_PKG_VERSION"),
-            "file": report::untrusted::clean(&capture.name),
-            "packets": capture.overview.packets,
-            "filter": filter.map(|filter| filter.to_string()),
-            "items": rows.iter().map(object).collect::<Vec<_>>(),
-            "notes": capture.notes(),
-        });
-        console.print(&console::json(&document)?);
+        console.print(&console::json(&found.document())?);
     } else {
-        let text = terminal::capture_expert(&rows, &console.out);
-        console.print(&capture.headed(&text));
+        let text = terminal::capture_expert(&found.rows, &console.out);
+        console.print(&headed(&found.capture, &text));
     }
-    Ok(if capture.broken.is_some() || capture.is_interrupted { FAILED } else { DONE })
-}
-
-fn object(row: &ExpertRow) -> Value {
-    json!({
-        "severity": row.kind.severity.name(),
-        "group": row.kind.group.name(),
-        "protocol": row.kind.protocol,
-        "message": row.kind.summary,
-        "count": row.count,
-        "first_packet": row.first,
-    })
+    Ok(if found.capture.is_incomplete() { FAILED } else { DONE })
 }

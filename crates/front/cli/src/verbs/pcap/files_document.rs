@@ -3,8 +3,7 @@
 
 use crate::console::Console;
 use crate::failure::Failure;
-use serde::ser::{Serialize, SerializeMap, Serializer};
-use serde_json::{Map, Value, json};
+use serde::{Serialize, Serializer};
 use std::cell::RefCell;
 use std::io::{self, Write};
 
@@ -14,30 +13,37 @@ pub(super) struct FilesDocument {
     has_files: bool,
 }
 
-/// The rows of a list.
-pub(super) type Rows<'a> = Box<dyn Iterator<Item = Value> + 'a>;
+/// A list whose rows are made while they are printed.
+pub(super) struct Streamed<I>(RefCell<I>);
+
+impl<T: Serialize, I: Iterator<Item = T>> Streamed<I> {
+    pub(super) fn new(rows: I) -> Self {
+        Streamed(RefCell::new(rows))
+    }
+}
+
+impl<T: Serialize, I: Iterator<Item = T>> Serialize for Streamed<I> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(&mut *self.0.borrow_mut())
+    }
+}
 
 impl FilesDocument {
     pub(super) fn new(schema: &'static str) -> Self {
         FilesDocument { schema, has_files: false }
     }
 
-    /// Prints the object of a file; `rows` are the list under the name of a member of it.
+    /// Prints the object of a file.
     pub(super) fn add(
         &mut self,
-        object: Value,
-        rows: Option<(&str, Rows<'_>)>,
+        object: &impl Serialize,
         console: &mut Console,
     ) -> Result<(), Failure> {
-        let Value::Object(members) = object else { return Ok(()) };
         let before = if self.has_files { ",\n    " } else { "{\n  \"files\": [\n    " };
         self.has_files = true;
         console.print(before);
         let mut out = Indented { console, text: Vec::new() };
-        let rows = rows.map(|(name, rows)| (name, RefCell::new(rows)));
-        let mut serializer = serde_json::Serializer::pretty(&mut out);
-        let object = FileObject { members: &members, rows };
-        object.serialize(&mut serializer).map_err(Failure::work)?;
+        object.serialize(&mut serde_json::Serializer::pretty(&mut out)).map_err(Failure::work)?;
         out.print(usize::MAX);
         Ok(())
     }
@@ -45,35 +51,10 @@ impl FilesDocument {
     /// Prints the end of the document.
     pub(super) fn finish(self, console: &mut Console) {
         let before = if self.has_files { "\n  ]" } else { "{\n  \"files\": []" };
-        let (schema, version) = (json!(self.schema), json!(env!("CARGO_PKG_VERSION")));
-        console
-            .print(&format!("{before},\n  \"schema\": {schema},\n  \"version\": {version}\n}}\n"));
-    }
-}
-
-struct FileObject<'a, 'r> {
-    members: &'a Map<String, Value>,
-    rows: Option<(&'a str, RefCell<Rows<'r>>)>,
-}
-
-impl Serialize for FileObject<'_, '_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.members.len()))?;
-        for (name, value) in self.members {
-            match &self.rows {
-                Some((list, rows)) if list == name => map.serialize_entry(name, &List(rows))?,
-                _ => map.serialize_entry(name, value)?,
-            }
-        }
-        map.end()
-    }
-}
-
-struct List<'a, 'r>(&'a RefCell<Rows<'r>>);
-
-impl Serialize for List<'_, '_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(&mut *self.0.borrow_mut())
+        let (schema, version) = (self.schema, env!("CARGO_PKG_VERSION"));
+        console.print(&format!(
+            "{before},\n  \"schema\": \"{schema}\",\n  \"version\": \"{version}\"\n}}\n"
+        ));
     }
 }
 

@@ -1,16 +1,16 @@
 //! `longhaul pcap follow`: what both ends of a TCP stream or UDP conversation sent, in order.
 
-use super::reading::{self, Dissected, Tables};
 use crate::console::{self, Console};
 use crate::failure::{DONE, FAILED, Failure, Outcome};
 use crate::output_path::OutputPath;
+use crate::read_progress;
 use crate::stop;
-use capture::dissect::{Direction, FlowKey};
 use clap::{Args, ValueEnum};
-use packet_fields::follow::{Chunk, TcpFollower};
-use serde_json::json;
+use longhaul::pcap::document::packets::hexadecimal;
+use longhaul::pcap::{self, FollowRequest, FollowedBytes, ReadEvent, StreamEnd, follow};
 use std::fmt::Write as _;
 use std::io::Write as _;
+use std::net::SocketAddr;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use store::{PendingFile, WriteError};
@@ -95,185 +95,148 @@ const SHOWN: u64 = 1_000_000;
 /// Bytes of output that are collected before they are printed.
 const CHUNK: usize = 32 * 1024;
 
+impl FollowArgs {
+    fn request(&self) -> FollowRequest {
+        let is_whole = self.write.is_some() || self.json;
+        FollowRequest {
+            stream: self.stream,
+            transport: match self.transport {
+                Transport::Tcp => pcap::Transport::Tcp,
+                Transport::Udp => pcap::Transport::Udp,
+            },
+            end: self.end.map(|end| match end {
+                End::First => StreamEnd::First,
+                End::Second => StreamEnd::Second,
+            }),
+            bytes: self.bytes.unwrap_or(if is_whole { 0 } else { SHOWN }),
+        }
+    }
+
+    /// What the stream is called.
+    fn kind(&self) -> &'static str {
+        if self.transport == Transport::Tcp { "TCP" } else { "UDP" }
+    }
+}
+
 pub(super) fn run(args: &FollowArgs, console: &mut Console) -> Outcome {
     let stop = stop::on_signals();
-    let tables = Tables::of_reading();
     let mut shown = Shown::new(args)?;
-    let mut follower = TcpFollower::default();
-    let read = reading::read_packets(&args.file, &tables, &stop, console, |found, console| {
-        let at = (found.packet.number, found.packet.time_ns);
-        match args.transport {
-            Transport::Tcp => {
-                if let (Some(segment), Some(stream)) = (found.segment, found.stream)
-                    && stream.number == args.stream
-                {
-                    shown.begin(&segment.key, segment.direction, found.packet.time_ns);
-                    follower.add(at, segment, &mut |chunk| shown.add(chunk));
-                }
-            }
-            Transport::Udp => datagram(found, args.stream, &mut shown),
+    let mut on_read = |event: ReadEvent<'_>| {
+        match event {
+            ReadEvent::Stream(ends) => shown.begin(ends),
+            ReadEvent::Part(part) => shown.add(&part),
+            event => return read_progress::progress(console)(event),
         }
         if shown.text.len() >= CHUNK {
             console.print(&std::mem::take(&mut shown.text));
         }
-        let is_enough = shown.is_cut || shown.failure.is_some() || !console.is_open();
-        if is_enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    });
-    let capture = read.map_err(Failure::work)?;
-    follower.finish(&mut |chunk| shown.add(chunk));
+        if shown.failure.is_some() || !console.is_open() {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    };
+    let followed = follow::run(&args.file, &args.request(), &mut on_read, &stop);
+    console.clear();
+    let followed = followed?;
     shown.end_line();
     console.print(&shown.text);
     if let Some(failure) = shown.failure {
         return Err(failure);
     }
+    let (capture, bytes) = (&followed.capture, followed.bytes);
     let name = report::untrusted::clean(&capture.name);
-    let kind = if args.transport == Transport::Tcp { "TCP" } else { "UDP" };
-    if shown.key.is_none() && !capture.is_interrupted {
-        let line = format!("{name} has no {kind} stream {}", args.stream);
+    if !followed.is_found && !capture.is_interrupted {
+        let line = format!("{name} has no {} stream {}", args.kind(), args.stream);
         return Err(Failure::work(format!("{line}; 'pcap conversations' lists them")));
     }
     if let Some((file, path)) = shown.file.take().zip(args.write.as_deref()) {
         file.commit().map_err(Failure::work)?;
-        console.say(&format!("{} bytes written to {}", shown.bytes, path.display()));
+        console.say(&format!("{bytes} bytes written to {}", path.display()));
     }
-    if shown.is_cut {
-        console.say(&format!("{name}: {} bytes are shown; --bytes 0 shows all", shown.bytes));
+    if followed.is_cut {
+        console.say(&format!("{name}: {bytes} bytes are shown; --bytes 0 shows all"));
         return Ok(DONE);
     }
     for note in capture.notes() {
         console.say(&format!("{name}: {note}"));
     }
-    Ok(if capture.broken.is_some() || capture.is_interrupted { FAILED } else { DONE })
-}
-
-/// Shows a datagram of that UDP conversation.
-fn datagram(found: &Dissected<'_>, stream: u32, shown: &mut Shown<'_>) {
-    let Some(place) = found.layers.transport() else { return };
-    let data = found.packet.data;
-    let key = found.layers.conversation(place, data);
-    let Some((key, direction)) = key else { return };
-    if found.conversations.udp_stream(&key) != Some(stream) {
-        return;
-    }
-    let Some((_, layer)) = found.layers.get(place) else { return };
-    let from = layer.start as usize + layer.header_len as usize;
-    let rest = data.get(from..).unwrap_or_default();
-    let length = layer.payload_len as usize;
-    let captured = rest.get(..length).unwrap_or(rest);
-    let (packet, time_ns) = (found.packet.number, found.packet.time_ns);
-    shown.begin(&key, direction, time_ns);
-    shown.add(Chunk { direction, packet, time_ns, data: captured, missing: 0 });
-    let missing = length.saturating_sub(captured.len());
-    if missing > 0 {
-        // A datagram has at most 64 KiB.
-        shown.add(Chunk { direction, packet, time_ns, data: &[], missing: missing as u32 });
-    }
+    Ok(if capture.is_incomplete() { FAILED } else { DONE })
 }
 
 /// What is shown of a stream, as it is collected for printing.
 struct Shown<'a> {
     args: &'a FollowArgs,
     file: Option<PendingFile>,
-    /// The stream, who sent first, and when.
-    key: Option<(FlowKey, Direction, u64)>,
     text: String,
-    /// The end whose line is not complete.
-    open: Option<Direction>,
+    /// The end whose line is not complete: true for the first one.
+    open: Option<bool>,
     /// Bytes of each end so far, in hexadecimal their offsets.
     offsets: [u64; 2],
-    bytes: u64,
-    most: u64,
-    is_cut: bool,
     failure: Option<Failure>,
 }
 
 impl<'a> Shown<'a> {
     fn new(args: &'a FollowArgs) -> Result<Self, Failure> {
         let file = args.write.as_ref().map(|path| PendingFile::create(path)).transpose();
-        let is_whole = args.write.is_some() || args.json;
-        let most = args.bytes.unwrap_or(if is_whole { 0 } else { SHOWN });
         Ok(Shown {
             args,
             file: file.map_err(Failure::work)?,
-            key: None,
             text: String::new(),
             open: None,
             offsets: [0; 2],
-            bytes: 0,
-            most: if most == 0 { u64::MAX } else { most },
-            is_cut: false,
             failure: None,
         })
     }
 
-    /// Notes the first packet of the stream.
-    fn begin(&mut self, key: &FlowKey, direction: Direction, time_ns: u64) {
-        if self.key.is_some() {
-            return;
+    /// Names the stream.
+    fn begin(&mut self, [first, second]: [SocketAddr; 2]) {
+        if !self.args.json && self.file.is_none() {
+            let (kind, stream) = (self.args.kind(), self.args.stream);
+            let _ = writeln!(self.text, "{kind} stream {stream}: {first} > {second}");
         }
-        self.key = Some((*key, direction, time_ns));
-        if self.args.json || self.file.is_some() {
-            return;
-        }
-        let [first, second] =
-            [direction, direction.reverse()].map(|side| super::analysis::end(key, side));
-        let kind = if self.args.transport == Transport::Tcp { "TCP" } else { "UDP" };
-        let _ = writeln!(self.text, "{kind} stream {}: {first} > {second}", self.args.stream);
     }
 
-    fn add(&mut self, mut chunk: Chunk<'_>) {
-        let Some((_, first, _)) = self.key else { return };
-        let is_first = chunk.direction == first;
-        let is_left_out = match self.args.end {
-            Some(End::First) => !is_first,
-            Some(End::Second) => is_first,
-            None => false,
-        };
-        if is_left_out || self.is_cut {
-            return;
-        }
-        let left = self.most - self.bytes;
-        if chunk.data.len() as u64 > left {
-            self.is_cut = true;
-            chunk.data = chunk.data.get(..left as usize).unwrap_or_default();
-        }
-        self.bytes += chunk.data.len() as u64;
+    fn add(&mut self, part: &FollowedBytes<'_>) {
         if let Some(file) = &mut self.file {
-            if let Err(source) = file.write_all(chunk.data) {
+            if let Err(source) = file.write_all(part.data) {
                 let path = self.args.write.as_deref().unwrap_or(&self.args.file).to_path_buf();
                 self.failure = Some(Failure::work(WriteError { path, source }));
             }
             return;
         }
         if self.args.json {
-            return self.document(&chunk, is_first);
+            match console::json_line(&part.document(self.args.stream)) {
+                Ok(line) => self.text += &line,
+                Err(failure) => self.failure = Some(failure),
+            }
+            return;
         }
-        let mark = if is_first { '>' } else { '<' };
-        if chunk.missing > 0 {
+        let mark = if part.is_first { '>' } else { '<' };
+        if part.missing > 0 {
             self.end_line();
-            let _ = writeln!(self.text, "! {mark} {} bytes were not captured", chunk.missing);
+            let _ = writeln!(self.text, "! {mark} {} bytes were not captured", part.missing);
         }
         match self.args.form {
-            Form::Ascii => self.ascii(&chunk, mark),
-            Form::Hex => self.hexadecimal(&chunk, mark, is_first),
-            Form::Raw if chunk.data.is_empty() => {}
+            Form::Ascii => self.ascii(part, mark),
+            Form::Hex => self.hexadecimal(part, mark),
+            Form::Raw if part.data.is_empty() => {}
             Form::Raw => {
-                let _ = writeln!(self.text, "{mark} {}", digits(chunk.data));
+                let _ = writeln!(self.text, "{mark} {}", hexadecimal(part.data));
             }
         }
-        let offset = &mut self.offsets[usize::from(!is_first)];
-        *offset += chunk.data.len() as u64 + u64::from(chunk.missing);
+        let offset = &mut self.offsets[usize::from(!part.is_first)];
+        *offset += part.data.len() as u64 + u64::from(part.missing);
     }
 
     /// A line of each end goes on with its next chunk.
-    fn ascii(&mut self, chunk: &Chunk<'_>, mark: char) {
-        if self.open != Some(chunk.direction) {
+    fn ascii(&mut self, part: &FollowedBytes<'_>, mark: char) {
+        if self.open != Some(part.is_first) {
             self.end_line();
         }
-        for byte in chunk.data {
+        for byte in part.data {
             if self.open.is_none() {
                 let _ = write!(self.text, "{mark} ");
-                self.open = Some(chunk.direction);
+                self.open = Some(part.is_first);
             }
             match byte {
                 b'\n' => self.end_line(),
@@ -290,44 +253,18 @@ impl<'a> Shown<'a> {
         }
     }
 
-    fn hexadecimal(&mut self, chunk: &Chunk<'_>, mark: char, is_first: bool) {
+    fn hexadecimal(&mut self, part: &FollowedBytes<'_>, mark: char) {
         const WIDTH: usize = 16;
-        let mut offset = self.offsets[usize::from(!is_first)];
-        for line in chunk.data.chunks(WIDTH) {
+        let mut offset = self.offsets[usize::from(!part.is_first)];
+        for line in part.data.chunks(WIDTH) {
             let bytes: String = line.iter().map(|byte| format!("{byte:02x} ")).collect();
             let text: String = line.iter().map(|byte| printable(*byte)).collect();
             let _ = writeln!(self.text, "{mark} {offset:08x}  {bytes:<48} {text}");
             offset += line.len() as u64;
         }
     }
-
-    fn document(&mut self, chunk: &Chunk<'_>, is_first: bool) {
-        let begun_ns = self.key.map_or(0, |(_, _, time_ns)| time_ns);
-        let document = json!({
-            "schema": "longhaul.pcap-follow/1",
-            "stream": self.args.stream,
-            "end": if is_first { "first" } else { "second" },
-            "packet": chunk.packet,
-            "time_s": chunk.time_ns.wrapping_sub(begun_ns).cast_signed() as f64 / 1e9,
-            "bytes": chunk.data.len(),
-            "missing_bytes": chunk.missing,
-            "data": digits(chunk.data),
-        });
-        match console::json_line(&document) {
-            Ok(line) => self.text += &line,
-            Err(failure) => self.failure = Some(failure),
-        }
-    }
 }
 
 fn printable(byte: u8) -> char {
     if byte.is_ascii_graphic() || byte == b' ' { char::from(byte) } else { '.' }
-}
-
-fn digits(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
-        // Formatting into a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }

@@ -1,20 +1,15 @@
 //! `longhaul pcap io`: packets or bits per interval, of all packets and of those that pass
 //! filters.
 
-use super::analysis::RulesArg;
-use super::io_bins::Bins;
-use super::packets;
-use super::reading::{self, Dissected, Tables};
+use super::RulesArg;
 use crate::console::{self, Console};
-use crate::failure::{DONE, FAILED, Failure, Outcome};
+use crate::failure::{DONE, FAILED, Outcome};
+use crate::read_progress;
 use crate::stop;
 use crate::verbs::probe_args::time;
 use clap::{Args, ValueEnum};
-use packet_fields::Filter;
-use packet_fields::Tracker;
+use longhaul::pcap::{self, IoRequest};
 use report::terminal::{self, IoCurve};
-use serde_json::json;
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -75,69 +70,32 @@ impl From<Unit> for terminal::IoUnit {
     }
 }
 
-/// Most filters.
-const MAX_FILTERS: usize = 8;
-
 pub(super) fn run(args: &IoArgs, console: &mut Console) -> Outcome {
-    if args.filters.len() > MAX_FILTERS {
-        return Err(Failure::usage(format!("at most {MAX_FILTERS} filters have curves")));
-    }
-    let filters: Vec<Option<Filter>> = if args.filters.is_empty() {
-        vec![None]
-    } else {
-        args.filters.iter().map(|text| packets::compile(text)).collect::<Result<_, _>>()?
+    let request = IoRequest {
+        filters: args.filters.clone(),
+        interval: args.interval,
+        rules: args.rules.into(),
     };
-    let mut bins = Bins::new(filters.len(), args.interval);
+    request.check()?;
     let stop = stop::on_signals();
-    let tables = Tables::of_reading();
-    let mut tracker = Tracker::within(args.rules.rules(), &tables.budget);
-    let read = reading::read_packets(&args.file, &tables, &stop, console, |found, _| {
-        let Dissected { packet, layers, segment, stream, conversations, .. } = *found;
-        let view = tracker.add(packet, layers, segment, stream, conversations);
-        let bin = bins.at(packet.time_ns);
-        for (curve, filter) in filters.iter().enumerate() {
-            if filter.as_ref().is_none_or(|filter| filter.matches(&view)) {
-                bins.count(curve, bin, packet.original_len);
-            }
-        }
-        ControlFlow::Continue(())
-    });
-    let mut capture = read.map_err(Failure::work)?;
-    capture.not_analysed = reading::not_analysed(tracker.streams(), &capture.conversations);
-    let mut notes = capture.notes();
-    notes.extend(bins.finish());
-    let label = |filter: &Option<Filter>| {
-        filter.as_ref().map_or_else(|| "all packets".to_owned(), Filter::to_string)
-    };
+    let counted = pcap::io(&args.file, &request, &mut read_progress::progress(console), &stop);
+    console.clear();
+    let counted = counted?;
+    let capture = &counted.capture;
     if args.json {
-        let curves = filters.iter().zip(bins.curves()).map(|(filter, bins)| {
-            json!({
-                "filter": filter.as_ref().map(Filter::to_string),
-                "packets": bins.iter().map(|bin| bin.packets).collect::<Vec<_>>(),
-                "bytes": bins.iter().map(|bin| bin.bytes).collect::<Vec<_>>(),
-            })
-        });
-        let document = json!({
-            "schema": "longhaul.pcap-io/1",
-            "version": env!("CARGO_PKG_VERSION"),
-            "file": report::untrusted::clean(&capture.name),
-            "interval_s": bins.interval_s(),
-            "start_unix_s": bins.start_ns() as f64 / 1e9,
-            "curves": curves.collect::<Vec<_>>(),
-            "notes": notes,
-        });
-        console.print(&console::json(&document)?);
+        console.print(&console::json(&counted.document())?);
     } else {
-        let curves: Vec<IoCurve> = filters
+        let label = |filter: &Option<String>| filter.as_deref().unwrap_or("all packets").to_owned();
+        let curves: Vec<IoCurve> = counted
+            .curves
             .iter()
-            .zip(bins.curves())
-            .map(|(filter, bins)| IoCurve { label: label(filter), bins: bins.to_vec() })
+            .map(|(filter, bins)| IoCurve { label: label(filter), bins: bins.clone() })
             .collect();
-        let unit = args.unit.into();
-        let graph = terminal::capture_io(&curves, bins.interval_s(), unit, &console.out);
-        let notes: String = notes.iter().map(|note| format!("{note}\n")).collect();
+        let graph =
+            terminal::capture_io(&curves, counted.interval_s, args.unit.into(), &console.out);
+        let notes: String = counted.notes.iter().map(|note| format!("{note}\n")).collect();
         let name = report::untrusted::clean(&capture.name);
         console.print(&format!("{name}\n{graph}{notes}"));
     }
-    Ok(if capture.broken.is_some() || capture.is_interrupted { FAILED } else { DONE })
+    Ok(if capture.is_incomplete() { FAILED } else { DONE })
 }

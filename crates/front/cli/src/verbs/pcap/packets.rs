@@ -1,17 +1,18 @@
 //! `longhaul pcap packets`: the packets of a capture, all or those that pass a display
 //! filter; or one of them with its fields and bytes.
 
-use super::analysis::RulesArg;
-use super::packet_file::PacketFile;
-use super::reading::{self, Dissected, Tables};
+use super::RulesArg;
 use super::table::{self, Cell, ParquetTable};
-use super::{document, tables};
+use super::tables;
 use crate::console::{self, Console};
 use crate::failure::{DONE, FAILED, Failure, Outcome};
 use crate::output_path::OutputPath;
+use crate::read_progress;
 use crate::stop;
 use clap::Args;
-use packet_fields::{Field, Filter, PacketView, Summary, Tracker, detail};
+use longhaul::pcap::document::packets::Packet;
+use longhaul::pcap::{PacketsRequest, ReadEvent, packets};
+use packet_fields::{Field, PacketView, Summary, detail};
 use parquet_file::ColumnType;
 use report::terminal::{self, PacketRow, PacketTable};
 use std::io::IsTerminal;
@@ -87,57 +88,46 @@ pub(super) fn run(args: &PacketsArgs, console: &mut Console) -> Outcome {
         console.print(&terminal::field_list(&style(console)));
         return Ok(DONE);
     };
-    let filter = compile(&args.filter.join(" "))?;
+    let request = PacketsRequest {
+        filter: args.filter.join(" "),
+        packet: args.packet,
+        rows: args.rows,
+        rules: args.rules.into(),
+        write: args.write.as_deref().map(Path::to_path_buf),
+    };
+    request.check()?;
     let columns: Vec<Field> =
         args.columns.iter().map(|name| column(name)).collect::<Result<_, _>>()?;
     let stop = stop::on_signals();
-    let tables = Tables::of_reading();
-    let mut tracker = Tracker::within(args.rules.rules(), &tables.budget);
     let mut list = List::new(args, columns, path, console)?;
-    let mut copy = args.write.as_ref().map(|path| PacketFile::create(path)).transpose()?;
-    let read = reading::read_packets(path, &tables, &stop, console, |found, console| {
-        let Dissected { packet, layers, segment, stream, conversations, .. } = *found;
-        let view = tracker.add(packet, layers, segment, stream, conversations);
-        let is_wanted = match args.packet {
-            Some(number) => packet.number == number,
-            None => filter.as_ref().is_none_or(|filter| filter.matches(&view)),
-        };
-        if is_wanted {
-            let added = match &mut copy {
-                Some(copy) => {
-                    list.shown += 1;
-                    copy.add(packet, found.file)
-                }
-                None => list.add(&view),
-            };
-            if let Err(failure) = added {
-                list.failure = Some(failure);
-                return ControlFlow::Break(());
-            }
-            tracker.passed(packet.time_ns);
+    let mut on_read = |event: ReadEvent<'_>| {
+        match event {
+            ReadEvent::Packet(view) => list.add(view, console),
+            ReadEvent::Pause => list.pause(console),
+            event => return read_progress::progress(console)(event),
         }
-        list.write(found.is_last_of_batch, console);
-        if list.has_enough() || !console.is_open() {
+        if list.failure.is_some() || !console.is_open() {
             return ControlFlow::Break(());
         }
         ControlFlow::Continue(())
-    });
+    };
+    let read = packets::run(path, &request, &mut on_read, &stop);
+    console.clear();
     list.print_rest(console);
     if let Some(failure) = list.failure {
         return Err(failure);
     }
-    let mut capture = read.map_err(Failure::work)?;
-    capture.not_analysed = reading::not_analysed(tracker.streams(), &capture.conversations);
+    let read = read.map_err(Failure::work)?;
     if let Some((file, path)) = list.parquet.take().zip(args.parquet.as_deref()) {
         file.finish()?;
-        console.say(&format!("{} rows written to {}", list.shown, path.display()));
+        console.say(&format!("{} rows written to {}", read.shown, path.display()));
     }
-    if let Some((copy, path)) = copy.zip(args.write.as_deref()) {
-        copy.finish(&capture.file)?;
-        console.say(&format!("{} packets written to {}", list.shown, path.display()));
+    if let Some(path) = &args.write {
+        console.say(&format!("{} packets written to {}", read.shown, path.display()));
     }
+    let capture = &read.capture;
     let name = report::untrusted::clean(&capture.name);
-    if list.shown == 0 && !capture.is_interrupted {
+    if read.shown == 0 && !capture.is_interrupted {
         let packets = capture.overview.packets;
         if let Some(number) = args.packet {
             let line = format!("{name} has no packet {number}; it has {packets}");
@@ -146,25 +136,13 @@ pub(super) fn run(args: &PacketsArgs, console: &mut Console) -> Outcome {
         console.say(&format!("{name}: none of {packets} packets passes the filter"));
     }
     // A list that ends early does not depend on what comes after it.
-    if list.has_enough() {
+    if read.is_full {
         return Ok(DONE);
     }
     for note in capture.notes() {
         console.say(&format!("{name}: {note}"));
     }
-    Ok(if capture.broken.is_some() || capture.is_interrupted { FAILED } else { DONE })
-}
-
-/// Compiles the filter, if there is one.
-pub(super) fn compile(text: &str) -> Result<Option<Filter>, Failure> {
-    if text.trim().is_empty() {
-        return Ok(None);
-    }
-    let compiled = Filter::new(text).map_err(|error| {
-        let column = text.get(..error.at.start).map_or(0, |before| before.chars().count()) + 1;
-        Failure::usage(format!("filter, column {column}: {}", error.message))
-    });
-    compiled.map(Some)
+    Ok(if capture.is_incomplete() { FAILED } else { DONE })
 }
 
 /// The style of standard output; lines are as long as they are where they are read by other
@@ -210,8 +188,7 @@ struct List {
     with_layers: bool,
     /// Whether each batch is written at once: the capture may be growing.
     is_live: bool,
-    shown: u64,
-    most: u64,
+    has_rows: bool,
     failure: Option<Failure>,
 }
 
@@ -260,18 +237,20 @@ impl List {
             style,
             with_layers: args.packet.is_some(),
             is_live: path == Path::new("-"),
-            shown: 0,
-            most: args.packet.map_or(args.rows, |_| 1),
+            has_rows: false,
             failure: None,
         })
     }
 
-    fn has_enough(&self) -> bool {
-        self.most > 0 && self.shown >= self.most
+    fn add(&mut self, view: &PacketView<'_>, console: &mut Console) {
+        self.has_rows = true;
+        self.failure = self.row(view).err();
+        if self.text.len() >= CHUNK {
+            self.print(console);
+        }
     }
 
-    fn add(&mut self, view: &PacketView<'_>) -> Result<(), Failure> {
-        self.shown += 1;
+    fn row(&mut self, view: &PacketView<'_>) -> Result<(), Failure> {
         self.summary.fill(view);
         let row = PacketRow {
             number: view.packet.number,
@@ -290,7 +269,7 @@ impl List {
                 put(&cells, &mut self.parquet, &mut self.text)?;
             }
             Form::Json => {
-                let document = document::packet(&row, view, self.with_layers);
+                let document = Packet::new(view, &self.summary, self.with_layers);
                 self.text += &console::json_line(&document)?;
             }
             Form::Detail => {
@@ -303,15 +282,20 @@ impl List {
         Ok(())
     }
 
-    fn write(&mut self, is_last_of_batch: bool, console: &mut Console) {
-        if self.text.len() >= CHUNK || (self.is_live && is_last_of_batch && !self.text.is_empty()) {
-            console.print(&self.text);
-            self.text.clear();
+    /// The next packet may not arrive for a long time.
+    fn pause(&mut self, console: &mut Console) {
+        if self.is_live && !self.text.is_empty() {
+            self.print(console);
         }
     }
 
+    fn print(&mut self, console: &mut Console) {
+        console.print(&self.text);
+        self.text.clear();
+    }
+
     fn print_rest(&mut self, console: &mut Console) {
-        if self.shown > 0 || matches!(self.form, Form::Rows | Form::Fields(_)) {
+        if self.has_rows || matches!(self.form, Form::Rows | Form::Fields(_)) {
             console.print(&self.text);
         }
         self.text.clear();

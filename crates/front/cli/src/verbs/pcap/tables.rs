@@ -1,11 +1,13 @@
 //! The tables of captures: their columns, with units in the names, and a row for each thing.
 
-use super::reading::Capture;
 use super::table::{Cell, Columns, Table};
 use capture::Counts;
-use capture::dissect::{Direction, Protocol};
+use capture::dissect::Direction;
 use capture::endpoints::{Address, Endpoint};
 use capture_merge::PacketRow as MergedRow;
+use longhaul::pcap::Capture;
+use longhaul::pcap::document::ProtocolRow;
+use longhaul::pcap::document::conversations::End;
 use packet_fields::{Field, PacketView, Value};
 use parquet_file::ColumnType::{Flag, Real, Text, Whole};
 use report::terminal::{ConversationRow, HandshakeStream, PacketRow, StreamRow};
@@ -13,14 +15,8 @@ use tcp_analysis::Kind;
 
 /// Address and port.
 fn address(address: &Address) -> [Cell; 2] {
-    match address {
-        Address::Ethernet([a, b, c, d, e, f]) => {
-            let text = format!("{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x}");
-            [Cell::Text(text), Cell::Missing]
-        }
-        Address::Ip(ip) => [Cell::Text(ip.to_string()), Cell::Missing],
-        Address::Port(ip, port) => [Cell::Text(ip.to_string()), Cell::Whole(u64::from(*port))],
-    }
+    let End { address, port } = End::of(address);
+    [Cell::Text(address), Cell::maybe(port, |port| Cell::Whole(u64::from(port)))]
 }
 
 const SUMMARY: Columns = &[
@@ -67,14 +63,10 @@ const HIERARCHY: Columns = &[
 ];
 
 pub(super) fn hierarchy(capture: &Capture) -> Table<'_> {
-    let mut path: Vec<&str> = Vec::new();
-    let rows = capture.hierarchy.rows().into_iter().map(move |row| {
-        let protocol = if row.protocol == Protocol::None { "frame" } else { row.protocol.name() };
-        path.truncate(row.depth);
-        path.push(protocol);
+    let rows = ProtocolRow::of(capture).map(move |row| {
         let counts = [row.frames, row.bytes, row.own_bytes, row.end_frames, row.end_bytes];
         let mut cells =
-            vec![Cell::text(&capture.name), Cell::text(&path.join(":")), Cell::text(protocol)];
+            vec![Cell::text(&capture.name), Cell::text(&row.path), Cell::text(row.protocol)];
         cells.extend(counts.map(Cell::Whole));
         cells
     });

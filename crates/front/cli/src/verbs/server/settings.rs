@@ -1,11 +1,12 @@
-//! The server's flags, and the configuration they result in.
+//! The server's flags, and the request they result in.
 
+use super::ServerArgs;
 use crate::output_path::OutputPath;
 use clap::Args;
-use perf::client::Family;
-use perf::server::{Limits, ServerConfig, TokenName};
+use longhaul::server::{Family, Limits, ServerRequest};
+use perf::server::TokenName;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use units::{BitRate, ByteCount};
 
@@ -17,7 +18,7 @@ pub(crate) struct ListenArgs {
     /// Address to listen on [default: all]
     #[arg(long, short = 'B', value_name = "ADDRESS", conflicts_with_all = ["ipv4", "ipv6"])]
     #[arg(value_parser = host::address::parse)]
-    pub(super) bind: Option<SocketAddr>,
+    bind: Option<SocketAddr>,
     /// Network interface to bind to
     #[arg(long, value_name = "INTERFACE", visible_alias = "bind-dev")]
     device: Option<String>,
@@ -121,67 +122,88 @@ pub(crate) struct AdmissionArgs {
     /// one overheard test. A token admits one test at this server, with the parameters that the
     /// client asked for; it neither encrypts nor authenticates the data or the results.
     #[arg(long, value_name = "FILE")]
-    pub(super) tokens: Option<PathBuf>,
+    tokens: Option<PathBuf>,
     /// Name of this server behind NAT, for --tokens
     ///
     /// A name or address, with its port where that differs; can be repeated. A proof of a
     /// token is valid at the server whose address the client connected to. Behind NAT that is not this
     /// server's own: name what clients type, or the public address.
-    #[arg(long, value_name = "NAME", requires = "tokens")]
-    pub(super) token_name: Vec<TokenName>,
+    #[arg(long, value_name = "NAME", requires = "tokens", value_parser = token_name)]
+    token_name: Vec<String>,
     /// RSA private key for iperf3 logins
     ///
     /// PEM without a passphrase.
     #[arg(long, value_name = "FILE", requires = "users")]
     #[arg(alias = "rsa-private-key-path")]
-    pub(super) private_key: Option<PathBuf>,
+    private_key: Option<PathBuf>,
     /// Users for iperf3 logins: lines of user,hash
     ///
     /// The hash is the SHA-256 of {user}password, as for iperf3.
     #[arg(long, value_name = "FILE", requires = "private_key")]
     #[arg(alias = "authorized-users-path")]
-    pub(super) users: Option<PathBuf>,
+    users: Option<PathBuf>,
     /// Use PKCS #1 v1.5 padding, as iperf3 did before 3.17
     #[arg(long, requires = "private_key", alias = "use-pkcs1-padding")]
-    pub(super) pkcs1: bool,
+    pkcs1: bool,
     /// Maximum clock skew in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     #[arg(alias = "time-skew-threshold")]
     #[arg(value_parser = clap::value_parser!(u64).range(0..=86_400))]
-    pub(super) time_skew: u64,
+    time_skew: u64,
+}
+
+fn token_name(text: &str) -> Result<String, String> {
+    text.parse::<TokenName>().map(|_| text.to_owned())
 }
 
 fn count(limit: u32) -> usize {
     usize::try_from(limit).unwrap_or(usize::MAX)
 }
 
-/// Everything but authentication.
-pub(super) fn config(listen: &ListenArgs, limits: &LimitArgs) -> ServerConfig {
-    ServerConfig {
-        bind: listen.bind.map(|bind| bind.ip()),
-        // The interface of a link-local address.
-        device: listen.device.clone().or_else(|| host::address::zone_name(listen.bind?)),
+fn limits(args: &LimitArgs) -> Limits {
+    Limits {
+        sessions: args.max_tests,
+        sessions_per_address: args.max_per_address,
+        streams: args.max_streams,
+        total_streams: args.max_total_streams,
+        memory: args.max_memory,
+        rate: args.max_rate,
+        bytes: args.max_bytes,
+        duration: Duration::from_secs(args.max_time),
+        handshake: Duration::from_secs(args.handshake_timeout),
+        half_open: count(args.max_half_open),
+        half_open_per_address: args.max_half_open_per_address.map(count),
+        receive: Duration::from_secs(args.rcv_timeout),
+        ..Limits::default()
+    }
+}
+
+/// The request that the flags make.
+pub(super) fn request(args: &ServerArgs) -> ServerRequest {
+    let ServerArgs { listen, admission, copies, .. } = args;
+    ServerRequest {
+        bind: listen.bind,
+        device: listen.device.clone(),
         family: Family::from_flags(listen.ipv4, listen.ipv6),
         port: listen.port,
         one_off: listen.one_off,
-        idle_timeout: listen.idle_timeout.map(Duration::from_secs),
-        limits: Limits {
-            sessions: limits.max_tests,
-            sessions_per_address: limits.max_per_address,
-            streams: limits.max_streams,
-            total_streams: limits.max_total_streams,
-            memory: limits.max_memory,
-            rate: limits.max_rate,
-            bytes: limits.max_bytes,
-            duration: Duration::from_secs(limits.max_time),
-            handshake: Duration::from_secs(limits.handshake_timeout),
-            half_open: count(limits.max_half_open),
-            half_open_per_address: limits.max_half_open_per_address.map(count),
-            receive: Duration::from_secs(limits.rcv_timeout),
-            ..Limits::default()
-        },
-        file: listen.file.as_deref().map(std::path::Path::to_owned),
+        idle_timeout_s: listen.idle_timeout,
+        file: listen.file.as_deref().map(Path::to_owned),
         core: listen.affinity,
-        ..ServerConfig::default()
+        limits: limits(&args.limits),
+        interval: Duration::from_secs(args.interval),
+        reports_intervals: args.verbose,
+        tokens: admission.tokens.clone(),
+        token_names: admission.token_name.clone(),
+        private_key: admission.private_key.clone(),
+        users: admission.users.clone(),
+        pkcs1: admission.pkcs1,
+        time_skew: Duration::from_secs(admission.time_skew),
+        metrics: args.metrics,
+        metrics_hosts: args.metrics_host.clone(),
+        root: copies.root.as_deref().map(Path::to_owned),
+        writable: copies.writable,
+        copy_port: copies.copy_port,
+        max_copies: copies.max_copies,
     }
 }

@@ -56,6 +56,6 @@ pub(crate) struct ModeArgs {
     pub(super) loss_target: LossRatio,
     /// Seconds per try of --find-rate
     #[arg(long, value_name = "SECONDS", requires = "find_rate", default_value = "2")]
-    #[arg(value_parser = super::seconds)]
+    #[arg(value_parser = crate::verbs::probe_args::seconds)]
     pub(super) try_time: f64,
 }

@@ -3,10 +3,11 @@
 use super::TestArgs;
 use crate::console::Console;
 use crate::failure::Code;
-use crate::test_report::{self, Added};
+use crate::test_report;
+use longhaul::test::TestResult;
 use record::{
-    Action, AlsoShows, Direction, Finding, Limit, Measurement, NextCommand, Remedy, RemedyCommand,
-    RemedyPlace, TestSpec,
+    Action, AlsoShows, Direction, Finding, Limit, NextCommand, Remedy, RemedyCommand, RemedyPlace,
+    TestSpec,
 };
 use report::terminal::{self, Fix};
 
@@ -18,18 +19,14 @@ pub(super) fn announce(args: &TestArgs, console: &mut Console) {
 }
 
 /// Prints the result of a test.
-pub(super) fn print(
-    console: &mut Console,
-    m: &Measurement,
-    added: &Added<'_>,
-    notes: &[String],
-) -> Code {
-    let finding = diagnose::explain(m);
-    let fix = fix(&finding, &m.spec);
-    let compared = added.comparison.map(|found| found.sentence.clone());
+pub(super) fn print(console: &mut Console, result: &TestResult, notes: &[String]) -> Code {
+    let TestResult { report, measurement } = result;
+    let fix = fix(&report.finding, &measurement.spec);
+    let compared = report.comparison.as_ref().map(|found| found.sentence.clone());
     let notes: Vec<String> = compared.into_iter().chain(notes.iter().cloned()).collect();
-    console.print(&terminal::one_screen(m, &finding, &fix, &notes, &console.out));
-    test_report::code(m)
+    let style = console.out;
+    console.print(&terminal::one_screen(measurement, &report.finding, &fix, &notes, &style));
+    test_report::code(measurement)
 }
 
 /// The first remedy of the finding, or what there is to do without one.

@@ -30,13 +30,6 @@ impl Ending {
         Ok(Ending { bell })
     }
 
-    /// Waits; returns whether a signal came.
-    pub(super) fn wait(&self, time: Duration) -> bool {
-        // If waiting fails, the signal is seen the next time.
-        let _ = wait::readable([self.bell.as_fd()], Some(time));
-        self.bell.is_set()
-    }
-
     /// Waits for a signal or a key; returns which of them came.
     pub(super) fn wait_or_key(
         &self,

@@ -2,10 +2,11 @@
 
 use super::ending::Ending;
 use super::keys::{self, Key};
-use super::{Ended, Recording, WatchArgs, poll};
+use super::{WatchArgs, full};
 use crate::console::{self, Console};
 use crate::failure::{DONE, Failure, Outcome};
 use host::{clock, terminal};
+use longhaul::watch::{Polled, WatchSession, Watcher};
 use record::WatchReport;
 use report::terminal::{self as drawn, Style, Viewport};
 use report::untrusted;
@@ -13,7 +14,6 @@ use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use watch::Watcher;
 
 /// How often the size of the terminal is checked, at least.
 const RESIZE_CHECK: Duration = Duration::from_millis(250);
@@ -83,13 +83,16 @@ struct State {
 }
 
 pub(super) fn run(
-    watcher: &mut Watcher,
+    session: &mut WatchSession,
     args: &WatchArgs,
-    recording: &mut Recording,
     ending: &Ending,
     console: &Console,
 ) -> Outcome {
-    let note = poll(watcher, recording)?;
+    let note = match session.poll()? {
+        Polled::Complete => None,
+        Polled::RecordingFull => Some(full(args)),
+        Polled::ProcessEnded => return Err(Failure::work("the process has ended")),
+    };
     let mut screen = Screen::enter().map_err(|error| {
         Failure::work(format!("cannot use this terminal: {error}; --once prints a table"))
     })?;
@@ -100,10 +103,10 @@ pub(super) fn run(
         selected: None,
         paused: false,
         typing: None,
-        report: watcher.report(0),
+        report: session.watcher.report(0),
         note,
     };
-    let result = refresh(&mut screen, watcher, args, recording, ending, console, &mut state);
+    let result = refresh(&mut screen, session, args, ending, console, &mut state);
     drop(screen);
     if let Some(note) = &state.note {
         console::note(note);
@@ -113,9 +116,8 @@ pub(super) fn run(
 
 fn refresh(
     screen: &mut Screen,
-    watcher: &mut Watcher,
+    session: &mut WatchSession,
     args: &WatchArgs,
-    recording: &mut Recording,
     ending: &Ending,
     console: &Console,
     state: &mut State,
@@ -124,7 +126,7 @@ fn refresh(
     // The first rates appear early.
     let mut due = args.interval.min(Duration::from_millis(300));
     let mut size = Console::size();
-    draw(watcher, args, console, size, state).map_err(Failure::work)?;
+    draw(&mut session.watcher, args, console, size, state).map_err(Failure::work)?;
     let stdin = io::stdin();
     loop {
         let left = due.saturating_sub(started.elapsed()).min(RESIZE_CHECK);
@@ -138,7 +140,7 @@ fn refresh(
             // A terminal that is gone reads as empty, or as an error.
             let Ok(length @ 1..) = screen.keys.read(&mut bytes) else { return Ok(DONE) };
             for key in keys::parse(bytes.get(..length).unwrap_or_default()) {
-                if !press(key, watcher, state) {
+                if !press(key, &mut session.watcher, state) {
                     return Ok(DONE);
                 }
             }
@@ -147,24 +149,23 @@ fn refresh(
         if started.elapsed() >= due {
             due = started.elapsed() + args.interval;
             // A recording continues while the screen is paused.
-            if state.paused && recording.file.is_none() {
+            if state.paused && !session.is_recording() {
                 continue;
             }
-            match poll(watcher, recording) {
-                Ok(None) => {}
-                Ok(note) => {
-                    state.note = note;
+            match session.poll()? {
+                Polled::Complete => {}
+                Polled::RecordingFull => {
+                    state.note = Some(full(args));
                     changed = true;
                 }
-                Err(Ended::Process) => return Ok(DONE),
-                Err(ended) => return Err(ended.into()),
+                Polled::ProcessEnded => return Ok(DONE),
             }
             changed |= !state.paused;
         }
         let now = Console::size();
         if changed || now != size {
             size = now;
-            draw(watcher, args, console, size, state).map_err(Failure::work)?;
+            draw(&mut session.watcher, args, console, size, state).map_err(Failure::work)?;
         }
     }
 }

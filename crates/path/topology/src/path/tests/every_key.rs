@@ -4,7 +4,7 @@ use super::*;
 
 /// What else a key may need: jitter, a discipline that has the option, a change.
 fn beside() -> Vec<String> {
-    let disciplines = queues::names().into_iter().map(|name| format!("queue={name}"));
+    let disciplines = discipline::names().into_iter().map(|name| format!("queue={name}"));
     let others = ["", "jitter=1ms", "@1s.rate=2mbit"].map(str::to_owned);
     others.into_iter().chain(disciplines).collect()
 }
@@ -70,7 +70,7 @@ fn the_help_shows_every_key_within_80_columns() {
 #[test]
 fn every_discipline_has_the_defaults_that_the_help_shows() {
     let mut compared = 0;
-    for entry in queues::DISCIPLINES {
+    for entry in discipline::DISCIPLINES {
         let short = format!("rate=50mbit,rtt=100ms,queue={}", entry.name);
         let link = |text: &str| path(text).schedules(7);
         for key in KEYS.iter().filter(|key| key.is_queue_option()) {

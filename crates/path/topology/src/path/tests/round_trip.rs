@@ -38,7 +38,7 @@ fn setting() -> impl Strategy<Value = String> {
         (2u64..99).prop_map(|n| format!("udp.police={n}mbit:64KiB")),
         any::<bool>().prop_map(|b| format!("tcp.blackhole={}", if b { "yes" } else { "no" })),
         size.prop_map(|s| format!("queue={s}")),
-        prop::sample::select(queues::names()).prop_map(|name| format!("queue={name}")),
+        prop::sample::select(discipline::names()).prop_map(|name| format!("queue={name}")),
         (1u32..1000).prop_map(|n| format!("mark={n}p")),
     ]
 }
@@ -102,7 +102,7 @@ proptest! {
         ns in 0u64..=3_600_000_000_000,
         queue in prop_oneof![
             prop::sample::select(vec!["1000bdp", "100000000p", "16383PiB", "3600s"]),
-            prop::sample::select(queues::names()),
+            prop::sample::select(discipline::names()),
         ],
     ) {
         let text = format!("rate={rate}bit,rtt={ns}ns,queue={queue},jitter=pareto:3600s,@3600s.delay=3600s");

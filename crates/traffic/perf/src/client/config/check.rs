@@ -5,6 +5,7 @@ use crate::{PerfError, socket::MAX_WINDOW};
 use control::{Algorithm, NATIVE_ALGORITHMS, UDT_ALGORITHMS};
 use host::tcp_info;
 use iperf3_proto::{datagram, params};
+use problem::Field;
 use record::{Direction, Protocol};
 use socket2::{Domain, Socket, Type};
 use std::time::Duration;
@@ -15,126 +16,120 @@ const MAX_CHUNK: ByteCount = ByteCount::from_bytes(64 << 20);
 
 impl ClientConfig {
     /// Checks every setting before a packet is sent.
-    pub(crate) fn check(&self) -> Result<(), PerfError> {
-        let wrong = |what: String, remedy: &str| {
-            Err(PerfError::Setting { what, remedy: remedy.to_owned() })
-        };
+    ///
+    /// # Errors
+    /// [`PerfError::Setting`]: the field, and what it accepts; a congestion control that this
+    /// kernel does not have.
+    pub fn check(&self) -> Result<(), PerfError> {
         // 253 characters is the longest name DNS has (RFC 1035); 255 leaves room for brackets.
         if self.host.is_empty() || self.host.len() > 255 || self.host.contains(['\0', '\n']) {
-            return wrong("invalid server name".to_owned(), "give a host name or an address");
+            return wrong(Field::Host, "invalid server name", "a host name or an address");
         }
         if *self.ports.start() == 0 {
-            return wrong("port 0".to_owned(), "ports are 1 to 65535; iperf3's is 5201");
+            return wrong(Field::Ports, "port 0", "1 to 65535; iperf3's is 5201");
         }
         if self.ports.is_empty() {
-            return wrong("empty port range".to_owned(), "write the lower port first");
+            return wrong(Field::Ports, "empty port range", "the lower port first");
         }
-        let most_seconds = f64::from(u32::try_from(params::MAX_TIME_S).unwrap_or(u32::MAX));
-        if !(self.seconds > 0.0 && self.seconds <= most_seconds) {
-            return wrong(
-                format!("invalid duration of {} s", self.seconds),
-                "a duration is above 0 and at most 86400 seconds",
-            );
-        }
-        let one_way = self.streams == 1 && self.direction != Direction::Both;
-        let is_whole = self.protocol == Protocol::Udp && one_way && self.bytes.is_some();
-        if self.train.is_some() && !(is_whole && self.rate >= self.train) {
-            let remedy = "a train is one UDP stream with a number of bytes, and its rate rises";
-            return wrong("invalid train".to_owned(), remedy);
-        }
-        if i64::from(self.omit_seconds) > params::MAX_OMIT_S {
-            return wrong(
-                format!("invalid omitted time of {} s", self.omit_seconds),
-                "at most 600 seconds can be omitted",
-            );
-        }
-        if !(1..=params::MAX_STREAMS).contains(&i64::from(self.streams)) {
-            return wrong(format!("{} streams", self.streams), "a test has 1 to 128 streams");
-        }
-        if let Some(window) = self.window.filter(|w| *w == ByteCount::ZERO || *w > MAX_WINDOW) {
-            return wrong(
-                format!("invalid window of {window}"),
-                "TCP windows are 1 byte to 1 GiB (RFC 7323: the scale is at most 14)",
-            );
-        }
-        if self.file_chunk.is_some_and(|chunk| chunk == ByteCount::ZERO || chunk > MAX_CHUNK) {
-            return wrong(
-                "invalid length of a file's chunks".to_owned(),
-                "a chunk is 1 byte to 64 MiB",
-            );
-        }
-        if self.file.is_some()
-            && self.protocol == Protocol::Udt
-            && self.direction != Direction::Forward
-        {
-            return wrong(
-                "a file over UDT in reverse".to_owned(),
-                "UDT sends files; to receive one, use TCP or longhaul copy",
-            );
-        }
-        if let Some(block) = self.block {
-            let bytes = i64::try_from(block.bytes()).unwrap_or(i64::MAX);
-            match self.protocol {
-                Protocol::Tcp | Protocol::Udt if !(1..=params::MAX_BLOCK).contains(&bytes) => {
-                    return wrong(
-                        format!("invalid block length of {block}"),
-                        "a TCP block is 1 byte to 1 MiB",
-                    );
-                }
-                Protocol::Udp
-                    if !(datagram::MIN_LENGTH..=datagram::MAX_LENGTH).contains(&bytes) =>
-                {
-                    return wrong(
-                        format!("invalid datagram length of {block}"),
-                        "a datagram's payload is 16 to 65507 bytes",
-                    );
-                }
-                _ => {}
-            }
-        }
-        if self.rate == Some(BitRate::ZERO) || self.rate > Some(BitRate::MAX) {
-            return wrong(
-                "invalid rate".to_owned(),
-                "a rate is 1bit to 100tbit; omit it for no limit",
-            );
-        }
-        if self.bytes == Some(ByteCount::ZERO) || self.blocks == Some(0) {
-            return wrong("a test of 0 bytes".to_owned(), "give at least one byte");
-        }
-        if self.burst.is_some_and(|burst| !(1..=1000).contains(&burst)) {
-            return wrong("invalid burst".to_owned(), "a burst is 1 to 1000 blocks");
-        }
-        // RFC 9293 section 3.7.1: the default send MSS is 536 bytes; Linux accepts 88 and more.
-        if self.mss.is_some_and(|mss| !(88..=32_767).contains(&mss)) {
-            return wrong("invalid segment size".to_owned(), "an MSS is 88 to 32767 bytes");
-        }
-        if self.flow_label.is_some_and(|label| !(1..1 << 20).contains(&label)) {
-            return wrong("invalid flow label".to_owned(), "a flow label is 1 to 1048575");
-        }
+        self.check_end()?;
+        self.check_streams()?;
+        self.check_blocks()?;
         if let Some(core) = self.core.filter(|core| !host::cpu::is_available(*core)) {
             let what = format!("CPU core {core}, on which this process may not run");
             let allowed = host::cpu::allowed().unwrap_or_default();
-            return wrong(what, &format!("choose one of {}", ranges(&allowed)));
+            return wrong(Field::Core, what, format!("one of {}", ranges(&allowed)));
         }
-        self.check_ports()?;
         if self.sample_every < Duration::from_millis(1) {
-            return wrong("invalid sample interval".to_owned(), "it is at least 1 ms");
+            return wrong(Field::SampleEvery, "invalid sample interval", "at least 1 ms");
         }
         if self.report_every < Duration::from_millis(10) {
-            return wrong("invalid report interval".to_owned(), "it is at least 10 ms");
+            return wrong(Field::ReportEvery, "invalid report interval", "at least 10 ms");
         }
         self.check_congestion()
     }
 
-    /// Checks that each stream has its own local port, if a first one is given.
-    fn check_ports(&self) -> Result<(), PerfError> {
-        let Some(first) = self.local_port else { return Ok(()) };
+    /// Checks what ends the test, and what the result omits.
+    fn check_end(&self) -> Result<(), PerfError> {
+        let most_seconds = f64::from(u32::try_from(params::MAX_TIME_S).unwrap_or(u32::MAX));
+        if !(self.seconds > 0.0 && self.seconds <= most_seconds) {
+            let what = format!("invalid duration of {} s", self.seconds);
+            return wrong(Field::Seconds, what, "above 0 and at most 86400 seconds");
+        }
+        if i64::from(self.omit_seconds) > params::MAX_OMIT_S {
+            let what = format!("invalid omitted time of {} s", self.omit_seconds);
+            return wrong(Field::OmitSeconds, what, "at most 600 seconds");
+        }
+        if self.bytes == Some(ByteCount::ZERO) {
+            return wrong(Field::Bytes, "a test of 0 bytes", "at least one byte");
+        }
+        if self.blocks == Some(0) {
+            return wrong(Field::Blocks, "a test of 0 blocks", "at least one block");
+        }
+        Ok(())
+    }
+
+    /// Checks the streams: how many, their rate, and what each of their sockets is set to.
+    fn check_streams(&self) -> Result<(), PerfError> {
+        if !(1..=params::MAX_STREAMS).contains(&i64::from(self.streams)) {
+            return wrong(Field::Streams, format!("{} streams", self.streams), "1 to 128 streams");
+        }
+        if let Some(window) = self.window.filter(|w| *w == ByteCount::ZERO || *w > MAX_WINDOW) {
+            let range = "1 byte to 1 GiB (RFC 7323: the scale is at most 14)";
+            return wrong(Field::Window, format!("invalid window of {window}"), range);
+        }
+        if self.rate == Some(BitRate::ZERO) || self.rate > Some(BitRate::MAX) {
+            return wrong(Field::Rate, "invalid rate", "1bit to 100tbit; omit it for no limit");
+        }
+        if self.burst.is_some_and(|burst| !(1..=1000).contains(&burst)) {
+            return wrong(Field::Burst, "invalid burst", "1 to 1000 blocks");
+        }
+        // RFC 9293 section 3.7.1: the default send MSS is 536 bytes; Linux accepts 88 and more.
+        if self.mss.is_some_and(|mss| !(88..=32_767).contains(&mss)) {
+            return wrong(Field::Mss, "invalid segment size", "an MSS of 88 to 32767 bytes");
+        }
+        if self.flow_label.is_some_and(|label| !(1..1 << 20).contains(&label)) {
+            return wrong(Field::FlowLabel, "invalid flow label", "1 to 1048575");
+        }
+        let one_way = self.streams == 1 && self.direction != Direction::Both;
+        let is_whole = self.protocol == Protocol::Udp && one_way && self.bytes.is_some();
+        if self.train.is_some() && !(is_whole && self.rate >= self.train) {
+            let accepted = "one UDP stream with a number of bytes, whose rate rises";
+            return wrong(Field::Train, "invalid train", accepted);
+        }
+        // Each stream has a local port of its own, if a first one is given.
         let both = u32::from(self.direction == Direction::Both) + 1;
-        if first == 0 || u32::from(first) + self.streams * both > 1 << 16 {
-            return Err(PerfError::Setting {
-                what: format!("invalid local ports from {first}"),
-                remedy: "each stream uses the next port, from 1 to 65535".to_owned(),
-            });
+        let ends_above = |first: u16| u32::from(first) + self.streams * both > 1 << 16;
+        if let Some(first) = self.local_port.filter(|first| *first == 0 || ends_above(*first)) {
+            let what = format!("invalid local ports from {first}");
+            return wrong(Field::LocalPort, what, "1 to 65535: each stream uses the next port");
+        }
+        Ok(())
+    }
+
+    /// Checks the length of writes and datagrams, and the file that is sent or written.
+    fn check_blocks(&self) -> Result<(), PerfError> {
+        if let Some(block) = self.block {
+            let bytes = i64::try_from(block.bytes()).unwrap_or(i64::MAX);
+            let datagrams = datagram::MIN_LENGTH..=datagram::MAX_LENGTH;
+            let (kind, range, accepted) = match self.protocol {
+                Protocol::Udp => ("datagram", datagrams, "a payload of 16 to 65507 bytes"),
+                Protocol::Tcp | Protocol::Udt => {
+                    ("block", 1..=params::MAX_BLOCK, "1 byte to 1 MiB")
+                }
+            };
+            if !range.contains(&bytes) {
+                let what = format!("invalid {kind} length of {block}");
+                return wrong(Field::Block, what, accepted);
+            }
+        }
+        if self.file_chunk.is_some_and(|chunk| chunk == ByteCount::ZERO || chunk > MAX_CHUNK) {
+            let what = "invalid length of a file's chunks";
+            return wrong(Field::FileChunk, what, "1 byte to 64 MiB");
+        }
+        let is_udt = self.protocol == Protocol::Udt;
+        if self.file.is_some() && is_udt && self.direction != Direction::Forward {
+            let accepted = "a file to send; to receive one, use TCP or longhaul copy";
+            return wrong(Field::File, "a file over UDT in reverse", accepted);
         }
         Ok(())
     }
@@ -146,14 +141,11 @@ impl ClientConfig {
             let (native, name) = (self.is_native(), self.congestion.as_deref());
             let by_name = if native { Algorithm::for_native } else { Algorithm::for_udt };
             return match name.map(|name| (name, by_name(name))) {
-                Some((name, None)) => Err(PerfError::Setting {
-                    what: if native {
-                        format!("UDT's native mode has no congestion control {name}")
-                    } else {
-                        format!("UDT has no congestion control {name}")
-                    },
-                    remedy: format!("choose one of {}", udt_algorithms(native)),
-                }),
+                Some((name, None)) => {
+                    let whose = if native { "UDT's native mode" } else { "UDT" };
+                    let what = format!("{whose} has no congestion control {name}");
+                    wrong(Field::Congestion, what, format!("one of {}", udt_algorithms(native)))
+                }
                 _ => Ok(()),
             };
         }
@@ -164,6 +156,14 @@ impl ClientConfig {
         }
         Ok(())
     }
+}
+
+fn wrong(
+    field: Field,
+    what: impl Into<String>,
+    accepted: impl Into<String>,
+) -> Result<(), PerfError> {
+    Err(PerfError::Setting { field, what: what.into(), accepted: accepted.into() })
 }
 
 /// Numbers in ascending order as `0-3, 6`.

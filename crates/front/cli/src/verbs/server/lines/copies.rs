@@ -1,63 +1,19 @@
 //! The lines of copies.
 
-use super::{Form, Log, stamped};
-use ::copy::Event;
-use serde_json::{Value, json};
-use std::time::Instant;
+use longhaul::server::ServerEvent;
 use units::ByteCount;
 
-impl Log {
-    /// The lines of a copy's event, preceded by a count of suppressed ones.
-    pub(in crate::verbs::server) fn copy_lines(
-        &mut self,
-        event: &Event,
-        now: Instant,
-    ) -> Vec<String> {
-        let mut lines = self.suppressed(now, false);
-        let limit = match event {
-            Event::Refused { .. } => &mut self.limits.connections,
-            Event::Began { .. } | Event::Ended { .. } => &mut self.limits.tests,
-        };
-        if limit.admits(now, 1) {
-            lines.push(match self.form {
-                Form::Text { .. } => text(event),
-                Form::Json => stamped(document(event)),
-            });
+pub(super) fn line(event: &ServerEvent) -> Option<String> {
+    Some(match event {
+        ServerEvent::CopyStarted { client, request } => format!("copy for {client}: {request}"),
+        ServerEvent::CopyFinished { client, entries, bytes, error, .. } => {
+            let bytes = ByteCount::from_bytes(*bytes);
+            let end = error.as_deref().unwrap_or("complete");
+            format!("copy for {client}: {entries} entries, {bytes}: {end}")
         }
-        lines
-    }
-}
-
-fn text(event: &Event) -> String {
-    match event {
-        Event::Began { from, what } => format!("copy for {from}: {what}"),
-        Event::Ended { from, figures, error } => {
-            let bytes = ByteCount::from_bytes(figures.bytes);
-            let end = match error {
-                None => "complete".to_owned(),
-                Some(error) => error.to_string(),
-            };
-            format!("copy for {from}: {} entries, {bytes}: {end}", figures.entries)
+        ServerEvent::CopyRefused { client, reason } => {
+            format!("copy for {client} refused: {reason}")
         }
-        Event::Refused { from, reason } => format!("copy for {from} refused: {reason}"),
-    }
-}
-
-fn document(event: &Event) -> Value {
-    match event {
-        Event::Began { from, what } => {
-            json!({ "event": "copy_started", "client": from, "request": what })
-        }
-        Event::Ended { from, figures, error } => json!({
-            "event": "copy_finished",
-            "client": from,
-            "entries": figures.entries,
-            "bytes": figures.bytes,
-            "problems": figures.problems,
-            "error": error.as_ref().map(ToString::to_string),
-        }),
-        Event::Refused { from, reason } => {
-            json!({ "event": "copy_refused", "client": from, "reason": reason })
-        }
-    }
+        _ => return None,
+    })
 }

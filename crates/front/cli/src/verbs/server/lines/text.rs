@@ -1,39 +1,34 @@
 //! Events as text.
 
-use super::{Datagrams, Suppressed, printable};
-use perf::server::Limits;
-use perf::{ServerEvent, Started, Summary};
-use report::terminal::{IntervalTable, Style};
-use std::net::SocketAddr;
+use super::{Running, copies};
+use longhaul::server::{HeldBack, Listening, ServerEvent, TestFinished, TestStarted};
+use record::Interval;
+use report::terminal::Style;
 use units::{BitRate, ByteCount, Rtt, percent_with, share};
 
-pub(super) fn listening(
-    address: SocketAddr,
-    udp: bool,
-    limits: &Limits,
-    metrics: Option<SocketAddr>,
-) -> Vec<String> {
-    let mut each = format!("{} s and {} streams each", limits.duration.as_secs(), limits.streams);
-    if let Some(rate) = limits.rate {
-        each = format!("{rate}, {each}");
+pub(super) fn listening(of: &Listening) -> Vec<String> {
+    let limits = &of.limits;
+    let mut each = format!("{} s and {} streams each", limits.seconds, limits.streams);
+    if let Some(rate) = limits.bps {
+        each = format!("{}, {each}", BitRate::from_bps(rate));
     }
     if let Some(bytes) = limits.bytes {
-        each = format!("{bytes}, {each}");
+        each = format!("{}, {each}", ByteCount::from_bytes(bytes));
     }
-    let tests = limits.sessions;
+    let (address, tests) = (of.address, limits.tests);
     let mut lines = vec![format!(
         "Listening on {address}; limits: {tests} concurrent tests, {each}; stop with Ctrl-C"
     )];
-    if !udp {
+    if !of.udp {
         lines.push("UDP disabled: another program uses this UDP port".to_owned());
     }
-    lines.extend(metrics.map(|at| format!("Metrics on http://{at}/metrics")));
+    lines.extend(of.metrics.as_ref().map(|page| format!("Metrics on {page}")));
     lines
 }
 
 /// Counts of suppressed lines.
-pub(super) fn suppressed(counts: Suppressed) -> String {
-    let Suppressed { connections, tests, rows } = counts;
+fn suppressed(counts: HeldBack) -> String {
+    let HeldBack { connections, tests, rows, .. } = counts;
     let words: Vec<String> = [
         (connections, "connections that failed or were refused"),
         (tests, "tests"),
@@ -46,95 +41,83 @@ pub(super) fn suppressed(counts: Suppressed) -> String {
     format!("log rate limit: suppressed {}", words.join(", "))
 }
 
-pub(super) fn line(
-    event: &ServerEvent,
-    both: bool,
-    datagrams: &[Datagrams],
-    table: &mut IntervalTable,
+pub(super) fn interval(
+    test: u64,
+    interval: &Interval,
+    running: &mut Running,
     style: &Style,
 ) -> Option<String> {
-    let line = words(event, both, datagrams, table, style)?;
-    // The only character of the units that is not ASCII.
-    Some(if style.unicode { line } else { line.replace('µ', "u") })
+    let direction = match (running.both, interval.sending) {
+        (false, _) => "",
+        (true, true) => " sending",
+        (true, false) => " receiving",
+    };
+    Some(format!("test {test}{direction}: {}", running.table.row(interval, style)?))
 }
 
-fn words(
-    event: &ServerEvent,
-    both: bool,
-    datagrams: &[Datagrams],
-    table: &mut IntervalTable,
-    style: &Style,
-) -> Option<String> {
+pub(super) fn line(event: &ServerEvent) -> Option<String> {
     Some(match event {
-        ServerEvent::Started { session, started } => started_line(*session, started),
-        ServerEvent::Interval { session, interval } => {
-            let direction = match (both, interval.sending) {
-                (false, _) => "",
-                (true, true) => " sending",
-                (true, false) => " receiving",
-            };
-            format!("test {session}{direction}: {}", table.row(interval, style)?)
+        ServerEvent::Started(started) => started_line(started),
+        ServerEvent::Finished(finished) => {
+            format!("test {}: {}", finished.test, transferred(finished))
         }
-        ServerEvent::Finished { session, summary, .. } => {
-            format!("test {session}: {}", transferred(summary, datagrams))
+        ServerEvent::Failed { test: Some(test), why, .. } => format!("test {test}: {why}"),
+        ServerEvent::Failed { test: None, peer, why } | ServerEvent::Refused { peer, why, .. } => {
+            format!("{peer}: {why}")
         }
-        ServerEvent::Failed { session: Some(session), why, .. } => {
-            format!("test {session}: {}", printable(why))
-        }
-        ServerEvent::Failed { session: None, peer, why }
-        | ServerEvent::Refused { peer, why, .. } => format!("{peer}: {}", printable(why)),
-        ServerEvent::Draining { sessions: 0 } => {
-            "Draining: no tests are running; exiting".to_owned()
-        }
-        ServerEvent::Draining { sessions } => {
-            let tests =
-                if *sessions == 1 { "1 test".to_owned() } else { format!("{sessions} tests") };
+        ServerEvent::Draining { tests: 0 } => "Draining: no tests are running; exiting".to_owned(),
+        ServerEvent::Draining { tests } => {
+            let tests = if *tests == 1 { "1 test".to_owned() } else { format!("{tests} tests") };
             format!(
                 "Draining: {tests} still running, new clients are refused; Ctrl-C stops at once"
             )
         }
+        &ServerEvent::HeldBack(counts) => suppressed(counts),
+        ServerEvent::LeftOut { count } => {
+            format!("dropped {count} log lines: the reader is too slow")
+        }
+        event => return copies::line(event),
     })
 }
 
-fn started_line(session: u64, started: &Started) -> String {
-    let params = &started.params;
-    let direction = match (params.bidirectional, params.reverse) {
-        (true, _) => "bidirectional",
-        (_, true) => "sending",
+fn started_line(started: &TestStarted) -> String {
+    let direction = match started.direction {
+        "both" => "bidirectional",
+        "send" => "sending",
         _ => "receiving",
     };
-    let kind = if params.udp { "UDP " } else { "" };
+    let kind = if started.protocol == "udp" { "UDP " } else { "" };
     let streams = match started.streams.len() {
         1 => format!("1 {kind}stream"),
         count => format!("{count} {kind}streams"),
     };
     let mut line = format!(
-        "test {session}: {} ({}), {direction} over {streams}",
-        started.peer,
-        printable(&started.client())
+        "test {}: {} ({}), {direction} over {streams}",
+        started.test, started.peer, started.client
     );
-    if let Some(rate) = u64::try_from(params.bandwidth).ok().filter(|rate| *rate > 0) {
+    if let Some(rate) = started.stream_bps.and_then(|rate| u64::try_from(rate).ok()) {
         line.push_str(&format!(" of {}", BitRate::from_bps(rate)));
     }
     line
 }
 
-fn transferred(summary: &Summary, datagrams: &[Datagrams]) -> String {
-    let total = |sending: bool, bytes: ByteCount| {
-        if bytes == ByteCount::ZERO {
+fn transferred(finished: &TestFinished) -> String {
+    let total = |sending: bool, bytes: u64, bps: f64| {
+        if bytes == 0 {
             return None;
         }
-        let rate = BitRate::from_bps_f64(bytes.as_f64() * 8.0 / summary.seconds.max(1e-3));
+        let (bytes, rate) = (ByteCount::from_bytes(bytes), BitRate::from_bps_f64(bps));
         let done = if sending { "sent" } else { "received" };
-        let mut words = format!("{done} {} in {:.2} s, {rate}", bytes.decimal(), summary.seconds);
-        if let Some(of) = datagrams.iter().find(|of| of.sending == sending) {
+        let mut words = format!("{done} {} in {:.2} s, {rate}", bytes.decimal(), finished.seconds);
+        if let Some(of) = finished.datagrams.iter().find(|of| of.sending == sending) {
             words.push_str(", ");
             words.push_str(&lost(of.lost, of.packets, Rtt::from_secs(of.jitter_s)));
         }
         Some(words)
     };
-    let words: Vec<String> =
-        [total(true, summary.sent), total(false, summary.received)].into_iter().flatten().collect();
+    let sent = total(true, finished.sent_bytes, finished.sent_bps);
+    let received = total(false, finished.received_bytes, finished.received_bps);
+    let words: Vec<String> = [sent, received].into_iter().flatten().collect();
     if words.is_empty() { "no data transferred".to_owned() } else { words.join("; ") }
 }
 

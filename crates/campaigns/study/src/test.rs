@@ -1,0 +1,185 @@
+//! What runs in a cell.
+
+use crate::level::Level;
+use crate::real_hosts::RealHosts;
+use crate::setting::{Setting, Side};
+use crate::traffic::Traffic;
+use crate::value::{Buffers, Hosts, Value};
+use record::Protocol;
+use std::time::Duration;
+use topology::PathSpec;
+use units::{BitRate, ByteCount, LossRatio, Rtt};
+
+/// What runs in a cell: one or several flows over a path.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Test {
+    /// The path as text, without a seed.
+    pub path: String,
+    /// The same, read.
+    pub spec: PathSpec,
+    /// Whether the path's RTT is known: that of a real one may not be.
+    pub rtt_known: bool,
+    /// Random loss of each packet in the direction of the data, if the path has a plain ratio.
+    pub loss: Option<LossRatio>,
+    /// The receive window to be advertised to each TCP stream; `None`: as `buffers` gives.
+    pub window: Option<ByteCount>,
+    /// Socket buffers of both hosts.
+    pub buffers: Buffers,
+    /// Clients and servers.
+    pub hosts: Hosts,
+    /// In the order to be set; a later one of the same name and side replaced an earlier one.
+    pub sysctls: Vec<Sysctl>,
+    /// At least one, in the order of the plan.
+    pub flows: Vec<Traffic>,
+}
+
+/// A sysctl of a test's hosts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sysctl {
+    /// On which hosts.
+    pub side: Side,
+    /// Its name, below `net.`.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+    /// Whether a lab may lack it.
+    pub optional: bool,
+}
+
+/// The goodput up to which a test is light.
+const LIGHT: BitRate = BitRate::from_bps(130_000_000);
+
+/// Streams up to which it is.
+const LIGHT_STREAMS: u32 = 11;
+
+impl Test {
+    /// By settings, the later one overriding the earlier one; those without a flow are of
+    /// every flow.
+    pub(crate) fn of<'a>(
+        flow_names: &[String],
+        real_hosts: Option<&RealHosts>,
+        optional: &[Sysctl],
+        settings: impl Iterator<Item = (&'a Setting, &'a Level)>,
+    ) -> Result<Self, String> {
+        let mut keys: Vec<(&str, &str)> = Vec::new();
+        let (mut window, mut buffers) = (None, Buffers::default());
+        let mut hosts = real_hosts.map_or(Hosts::PAIR, RealHosts::counts);
+        let mut sysctls: Vec<Sysctl> = optional.to_vec();
+        let mut flows: Vec<Traffic> = flow_names.iter().map(|name| Traffic::new(name)).collect();
+        for (setting, level) in settings {
+            let text = level.text.as_str();
+            match (setting, &level.value) {
+                (Setting::Path(key), _) => match keys.iter_mut().find(|(other, _)| other == key) {
+                    Some(entry) => entry.1 = text,
+                    None => keys.push((key, text)),
+                },
+                (Setting::Sysctl(side, name), _) => {
+                    sysctls.retain(|other| (other.side, &other.name) != (*side, name));
+                    let (name, value) = (name.clone(), text.to_owned());
+                    sysctls.push(Sysctl { side: *side, name, value, optional: false });
+                }
+                (Setting::Window, _) => window = Some(level),
+                (_, Value::Buffers(value)) => buffers = *value,
+                (_, Value::Hosts(value)) => hosts = *value,
+                (Setting::OfFlow(name, setting), _) => {
+                    if let Some(flow) = flows.iter_mut().find(|flow| flow.name == *name) {
+                        flow.set(setting, level);
+                    }
+                }
+                (other, _) => flows.iter_mut().for_each(|flow| flow.set(other, level)),
+            }
+        }
+        if keys.iter().any(|(key, _)| *key == "seed") {
+            return Err("the paths' seeds follow from that of [repeats]; remove seed".to_owned());
+        }
+        if real_hosts.is_some() {
+            // Of a real path nothing need be stated.
+            for unknown in [("rate", "unlimited"), ("rtt", "0ms")] {
+                if !keys.iter().any(|(key, _)| *key == unknown.0) {
+                    keys.push(unknown);
+                }
+            }
+        }
+        let written: Vec<String> =
+            keys.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        let rtt_known = real_hosts.is_none() || keys.iter().any(|(key, _)| *key == "rtt");
+        let path = written.join(",");
+        let spec: PathSpec = path.parse().map_err(|error| format!("the path: {error}"))?;
+        let window = window.map(|level| window_of(level, &spec)).transpose()?;
+        let loss = keys.iter().find(|(key, _)| *key == "loss" || *key == "up.loss");
+        let loss = loss.and_then(|(_, text)| text.parse().ok());
+        flows.iter().try_for_each(Traffic::check)?;
+        check_programs(&flows, hosts)?;
+        if window.is_some() && flows.iter().all(|flow| flow.protocol == Protocol::Udp) {
+            return Err("udp has no window; remove it, or use tcp".to_owned());
+        }
+        Ok(Test { path, spec, rtt_known, loss, window, buffers, hosts, sysctls, flows })
+    }
+
+    /// Whether it runs programs that the plan brings: alone, as all processes are ended after it.
+    #[must_use]
+    pub fn has_foreign_programs(&self) -> bool {
+        self.flows.iter().filter_map(|flow| flow.program.as_ref()).any(|one| !one.built_in)
+    }
+
+    /// Whether it leaves room for another test at the same time, on the machine that emulates
+    /// the path and runs the hosts.
+    #[must_use]
+    pub fn is_light(&self) -> bool {
+        if self.has_foreign_programs() {
+            return false;
+        }
+        let streams: u32 = self.flows.iter().map(|flow| flow.streams).sum();
+        let streams = streams * u32::from(self.hosts.clients);
+        let predicted = self.predict().map(|prediction| prediction.rate);
+        let rate = predicted.or(self.spec.rate());
+        streams <= LIGHT_STREAMS && rate.is_some_and(|rate| rate <= LIGHT)
+    }
+
+    /// How long it takes from the first byte to the last.
+    #[must_use]
+    pub fn planned(&self) -> Duration {
+        self.flows.iter().map(Traffic::end).max().unwrap_or_default()
+    }
+}
+
+/// What the programs of a test cannot share.
+fn check_programs(flows: &[Traffic], hosts: Hosts) -> Result<(), String> {
+    let programs = || flows.iter().filter_map(|flow| Some((flow, flow.program.as_ref()?)));
+    let alone = flows.len() == 1 && hosts == Hosts::PAIR;
+    if let Some((_, program)) = programs().find(|(_, program)| !alone && !program.has_port()) {
+        return Err(format!(
+            "the program '{}' has no {{port}}, which tells its connections from those of other flows",
+            program.name
+        ));
+    }
+    let mut congestion = programs().map(|(flow, _)| flow.congestion());
+    let first = congestion.next();
+    match congestion.find(|other| Some(*other) != first) {
+        Some(other) => Err(format!(
+            "programs with congestion = {} and {other}: they have that of their host, so it is \
+             the same for all programs of a test",
+            first.unwrap_or_default()
+        )),
+        None => Ok(()),
+    }
+}
+
+fn window_of(level: &Level, path: &PathSpec) -> Result<ByteCount, String> {
+    let number = level.number().unwrap_or(0.0);
+    let bytes = if level.per_bdp() {
+        let rate = path.rate().ok_or("a window in bdp needs a path with a rate")?;
+        if path.rtt() == Rtt::ZERO {
+            return Err("a window in bdp needs a path with an rtt".to_owned());
+        }
+        number * rate.as_f64() / 8.0 * path.rtt().secs_f64()
+    } else {
+        number
+    };
+    // Half of tcp_rmem's most, of 31 bits, and two segments.
+    if !(3_000.0..=1e9).contains(&bytes) {
+        let window = ByteCount::from_f64(bytes);
+        return Err(format!("a window of {window}; it is 3000 bytes to 1 GB"));
+    }
+    Ok(ByteCount::from_f64(bytes))
+}

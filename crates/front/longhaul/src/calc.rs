@@ -1,0 +1,101 @@
+//! The calculators: window, loss, transfer time, overhead and more, each with its equations.
+//!
+//! ```
+//! use longhaul::calc::{self, BdpQuestion, CalcRequest, WindowQuestion};
+//!
+//! let (rate, rtt) = ("100mbit".parse()?, "173ms".parse()?);
+//! let question = WindowQuestion { rate: Some(rate), rtt: Some(rtt), window: None, streams: 1 };
+//! let result = calc::run(&CalcRequest::Window(question))?;
+//! assert!(result.figure("window_bytes").is_some());
+//!
+//! let question = BdpQuestion { rate, rtt, window: None, streams: 1, mtu: 1500 };
+//! println!("{:?}", calc::bdp(&question)?);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub use model::calc::{
+    CalcResult, Law, LineQuestion, LossQuestion, OverheadQuestion, ScaleQuestion, TransferQuestion,
+    UdtQuestion, WanQuestion, WindowQuestion,
+};
+pub use model::{BdpReport, Congestion, IpVersion, Question as BdpQuestion, Transfer};
+
+use crate::{Fault, Problem};
+use model::calc;
+use serde::{Deserialize, Serialize};
+
+/// What is computed.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CalcRequest {
+    /// Rate, RTT or window from the other two.
+    Window(WindowQuestion),
+    /// The window scale that a path needs.
+    Scale(ScaleQuestion),
+    /// The rate under a loss, and the maximum loss for a rate.
+    Loss(LossQuestion),
+    /// Throughput with and without a pair of WAN optimisers.
+    Wan(WanQuestion),
+    /// The payload rate of a line rate.
+    Overhead(OverheadQuestion),
+    /// The link that a goodput identifies.
+    Line(LineQuestion),
+    /// The duration of a transfer.
+    Transfer(TransferQuestion),
+    /// The rate increase of UDT.
+    Udt(UdtQuestion),
+}
+
+impl CalcRequest {
+    /// Checks the question.
+    ///
+    /// # Errors
+    /// What is wrong, with an example of what is accepted.
+    pub fn check(&self) -> Result<(), Problem> {
+        run(self).map(drop)
+    }
+}
+
+/// Computes the answer.
+///
+/// # Errors
+/// What is wrong with the question, with an example of what is accepted.
+pub fn run(request: &CalcRequest) -> Result<CalcResult, Problem> {
+    match request {
+        CalcRequest::Window(question) => calc::window(question),
+        CalcRequest::Scale(question) => calc::scale(question),
+        CalcRequest::Loss(question) => calc::loss(question),
+        CalcRequest::Wan(question) => calc::wan(question),
+        CalcRequest::Overhead(question) => calc::overhead(question),
+        CalcRequest::Line(question) => Ok(calc::line(question)),
+        CalcRequest::Transfer(question) => calc::transfer_time(question),
+        CalcRequest::Udt(question) => calc::udt(question),
+    }
+    .map_err(|error| Problem::new(Fault::Request, error))
+}
+
+/// Bandwidth-delay product, window and buffers of a path.
+///
+/// # Errors
+/// What is wrong with the question.
+pub fn bdp(question: &BdpQuestion) -> Result<BdpReport, Problem> {
+    model::bdp_report(question).map_err(|error| Problem::new(Fault::Request, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn questions_are_checked_and_survive_json() {
+        let question = WindowQuestion { rate: None, rtt: None, window: None, streams: 1 };
+        let problem = CalcRequest::Window(question).check().unwrap_err();
+        assert_eq!(problem.fault, Fault::Request);
+        let line = |goodput: &str| {
+            let goodput = goodput.parse().unwrap();
+            CalcRequest::Line(LineQuestion { goodput, ip: IpVersion::Ipv6 })
+        };
+        let text = serde_json::to_string(&line("941mbit")).unwrap();
+        assert_eq!(serde_json::from_str::<CalcRequest>(&text).unwrap(), line("941mbit"));
+        assert_eq!(line("941mbit").check(), Ok(()));
+    }
+}
