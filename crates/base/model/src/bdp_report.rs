@@ -34,6 +34,7 @@ const MIN_MTU_IPV6: u32 = 1_280;
 const LIMIT: ByteCount = ByteCount::from_bytes(1 << 30);
 
 /// The path to compute.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Question {

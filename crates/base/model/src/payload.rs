@@ -16,6 +16,7 @@ const TCP_HEADER: u32 = 20;
 const TIMESTAMPS: u32 = 12;
 
 /// The IP version.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum IpVersion {
@@ -37,6 +38,7 @@ impl IpVersion {
 }
 
 /// The composition of a full-sized segment.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct Payload {
     /// Largest IP packet, in bytes.

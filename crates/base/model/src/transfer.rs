@@ -5,6 +5,7 @@ use crate::{bbr, bdp, cubic, mathis, window_rate};
 use units::{BitRate, ByteCount, LossRatio, Rtt};
 
 /// The sender's congestion control.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Congestion {
@@ -50,6 +51,7 @@ impl Congestion {
 }
 
 /// A transfer and its path.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Transfer {

@@ -6,6 +6,7 @@ use std::fmt;
 macro_rules! fields {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
         /// A field of a request, by the name that it has in a serialised request.
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
         pub enum Field {
             $($(#[$doc])* #[serde(rename = $name)] $variant,)*

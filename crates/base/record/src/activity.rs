@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// The sender of the data is idle from a segment after which its application had no more to
 /// send until the next segment that no acknowledgement released.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Activity {
     /// Share of the time in which the sending application had nothing to send, 0 to 1.

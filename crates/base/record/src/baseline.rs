@@ -10,6 +10,7 @@ use units::BitRate;
 pub const BASELINE_SCHEMA: &str = "longhaul.baseline/1";
 
 /// What an RTT was measured with.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RttSource {
@@ -20,6 +21,7 @@ pub enum RttSource {
 }
 
 /// The address family of a test's connections.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AddressFamily {
@@ -41,6 +43,7 @@ impl AddressFamily {
 }
 
 /// What one test of a baseline measures: `IPv4 upload, 4 streams`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TestCondition {
     /// IPv4 or IPv6.
@@ -77,6 +80,7 @@ impl fmt::Display for TestCondition {
 }
 
 /// What `longhaul baseline` measured.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BaselineReport {
     /// [`BASELINE_SCHEMA`].
@@ -130,6 +134,7 @@ pub struct BaselineReport {
 }
 
 /// One IP version's path to the server.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BaselinePath {
     /// IPv4 or IPv6.
@@ -155,6 +160,7 @@ pub struct BaselinePath {
 }
 
 /// The tests of one condition.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BaselineCondition {
     /// The condition.
@@ -183,6 +189,7 @@ pub struct BaselineCondition {
 }
 
 /// RTT before and during the tests of a condition: medians over its tests.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BaselineLatency {
     /// Tests that measured it.
@@ -206,6 +213,7 @@ pub struct BaselineLatency {
 }
 
 /// In what two conditions differ.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ConditionFactor {
@@ -218,6 +226,7 @@ pub enum ConditionFactor {
 }
 
 /// Two conditions that differ in one respect.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BaselineDifference {
     /// In what they differ.
@@ -236,6 +245,7 @@ pub struct BaselineDifference {
 }
 
 /// A link whose payload rate is a condition's median goodput.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BaselineLink {
     /// The condition.
@@ -252,6 +262,7 @@ pub struct BaselineLink {
 }
 
 /// Something to do.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BaselineStep {
     /// What to do and why.
@@ -261,6 +272,7 @@ pub struct BaselineStep {
 }
 
 /// A baseline against an earlier one.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BaselineComparison {
     /// The server of the earlier one.
@@ -278,6 +290,7 @@ pub struct BaselineComparison {
 }
 
 /// A condition in two baselines.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ComparedCondition {
     /// The condition.
@@ -293,6 +306,7 @@ pub struct ComparedCondition {
 }
 
 /// The rise of the RTT under load in two baselines: means over the tests.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct ComparedRise {
     /// The earlier one.
@@ -310,6 +324,7 @@ pub struct ComparedRise {
 }
 
 /// The choice of a server from a list.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ServerChoice {
     /// The list.
@@ -323,6 +338,7 @@ pub struct ServerChoice {
 }
 
 /// A server of a list.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ServerCandidate {
     /// Name or address.

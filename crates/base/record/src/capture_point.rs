@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Where a capture was made, seen from the sender of the data.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CapturePoint {

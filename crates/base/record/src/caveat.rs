@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// A property of a capture or of a tool's file that hides part of the transfer. A finding
 /// states it first, and names no limit that rests on what is hidden.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Caveat {

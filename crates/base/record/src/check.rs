@@ -5,6 +5,7 @@ use std::fmt;
 use units::{BitRate, Rtt};
 
 /// The result of a check, worst first.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -19,6 +20,7 @@ pub enum Verdict {
 }
 
 /// The subject of a check.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Area {
@@ -45,6 +47,7 @@ impl Area {
 }
 
 /// The command that fixes a check. Prints, and is stored in JSON, as its command line.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(into = "String", from = "String")]
 pub enum CheckCommand {
@@ -110,6 +113,7 @@ impl From<&str> for CheckCommand {
 }
 
 /// One check.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Check {
     /// Its name: the sysctl with dots, or the area and a word (`nic.speed`).

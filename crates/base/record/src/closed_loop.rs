@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 pub const LOOP_SCHEMA: &str = "longhaul.loop/2";
 
 /// One setting to change on one host.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanItem {
     /// The host: `client` (the sender in the demo) or `server`.
@@ -22,6 +23,7 @@ pub struct PlanItem {
 }
 
 /// Measure, explain, tune, measure again: what `longhaul demo --json` prints.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LoopReport {
     /// [`LOOP_SCHEMA`].

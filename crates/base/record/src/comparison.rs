@@ -8,6 +8,7 @@ use units::BitRate;
 pub const REPEAT_SCHEMA: &str = "longhaul.repeat/2";
 
 /// Repeated runs of one test (`--repeat`).
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RepeatReport {
     /// [`REPEAT_SCHEMA`].
@@ -30,6 +31,7 @@ pub struct RepeatReport {
 }
 
 /// The figures of one run.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunFigures {
     /// Start time: seconds since 1970-01-01 UTC.
@@ -90,6 +92,7 @@ impl RunFigures {
 }
 
 /// The summary of several runs. A single one has no variation and no interval.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RepeatSummary {
     /// Number of runs.
@@ -126,6 +129,7 @@ pub struct RepeatSummary {
 }
 
 /// The number of runs with a limit.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LimitCount {
     /// The limit; [`Limit::Unknown`] where the evidence shows none.
@@ -135,6 +139,7 @@ pub struct LimitCount {
 }
 
 /// The comparison of two results.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
     /// What was compared: the goodput of `runs`, or of `blocks` within runs.

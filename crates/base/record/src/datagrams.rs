@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use units::Rtt;
 
 /// The receiver's counters of one UDP stream, including the warm-up.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Datagrams {
     /// Payload bytes per datagram.
@@ -22,6 +23,7 @@ pub struct Datagrams {
     /// Maximum reordering extent in datagrams (RFC 4737 section 4.2.1).
     pub reorder_extent: u64,
     /// Interarrival jitter at the end (RFC 3550 section 6.4.1).
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     #[serde(rename = "jitter_ms", with = "crate::millis")]
     pub jitter: Rtt,
     /// Loss bursts by length, shortest first.
@@ -33,6 +35,7 @@ pub struct Datagrams {
 
 /// The IP fragments of a datagram that exceeds the MTU (RFC 791, section 3.2; RFC 8200,
 /// section 4.5). One lost fragment loses the datagram.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fragmentation {
     /// Fragments of each datagram, at least two.
@@ -81,6 +84,7 @@ impl Fragmentation {
 }
 
 /// Loss bursts of one length, or of a range of lengths if long.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LossBurst {
     /// Minimum number of consecutive datagrams.
@@ -93,6 +97,7 @@ pub struct LossBurst {
 
 /// A datagram of a train, with the times at both ends. The clocks differ: only differences
 /// between datagrams mean anything.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimedDatagram {
     /// Its sequence number, from 1.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use units::BitRate;
 
 /// What a second test showed.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Decided {
     /// The limits it was to tell apart, the finding's first; empty if none was in doubt.

@@ -7,6 +7,7 @@ use units::BitRate;
 pub const FIND_RATE_SCHEMA: &str = "longhaul.find-rate/1";
 
 /// The result of a search.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FindRateReport {
     /// [`FIND_RATE_SCHEMA`].
@@ -41,6 +42,7 @@ pub struct FindRateReport {
 }
 
 /// One trial.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct RateTry {
     /// The requested payload rate of all streams.
@@ -59,6 +61,7 @@ pub struct RateTry {
 }
 
 /// Why a rate cannot be sustained.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TryFailure {

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use units::{BitRate, Rtt};
 
 /// The main limit of a transfer.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Limit {
@@ -140,6 +141,7 @@ impl Limit {
 }
 
 /// The confidence in a limit.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Confidence {
@@ -161,6 +163,7 @@ impl Confidence {
 }
 
 /// Shares of the steady part's time, by the sending kernel's timers; they add up to 1.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Shares {
     /// Nothing to send: 1 - busy.
@@ -174,6 +177,7 @@ pub struct Shares {
 }
 
 /// The part of a test after its ramp-up.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Steady {
     /// Its start, in seconds since the test's start.
@@ -183,6 +187,7 @@ pub struct Steady {
 }
 
 /// A limit and its posterior probability.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Probability {
     /// The limit.
@@ -192,6 +197,7 @@ pub struct Probability {
 }
 
 /// A part of a test with one limit.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Segment {
     /// Its start, in seconds since the test's start.
@@ -211,6 +217,7 @@ pub struct Segment {
 }
 
 /// An estimate of the bottleneck's rate, with its 90 % interval.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct RateEstimate {
     /// The estimate of the payload rate (TCP payload).
@@ -222,6 +229,7 @@ pub struct RateEstimate {
 }
 
 /// The diagnosis of one measurement.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
     /// Goodput (TCP payload received) over the steady part.
@@ -242,9 +250,11 @@ pub struct Finding {
     /// Time by cause; `None` if the sender's timers are unavailable.
     pub shares: Option<Shares>,
     /// Minimum RTT.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
     #[serde(rename = "min_rtt_ms", with = "crate::millis::option")]
     pub min_rtt: Option<Rtt>,
     /// Median smoothed RTT over the steady part: minimum RTT plus queueing delay.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
     #[serde(rename = "loaded_rtt_ms", with = "crate::millis::option")]
     pub loaded_rtt: Option<Rtt>,
     /// The diagnosis in one sentence.

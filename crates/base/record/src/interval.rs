@@ -5,6 +5,7 @@ use units::{BitRate, ByteCount, Rtt};
 
 /// What one stream, or all streams of one direction, transferred in one report
 /// interval, as one end counted it.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Interval {
     /// The stream's id; `None` in the sum over all streams of one direction,
@@ -44,6 +45,7 @@ pub struct Interval {
 }
 
 /// Datagram counts of one report interval.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct DatagramInterval {
     /// Sent where this end sends; otherwise expected.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// RTTs of separate probe flows beside a transfer.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LatencyUnderLoad {
     /// The probe: `icmp`, or `tcp` for TCP handshakes.
@@ -39,6 +40,7 @@ pub struct LatencyUnderLoad {
 }
 
 /// One phase. Without replies it has no figures.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct LatencyPhase {
     /// Probes sent.
@@ -62,6 +64,7 @@ pub struct LatencyPhase {
 }
 
 /// One probe.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct LatencyProbe {
     /// Sending time in seconds since the load began; negative before it.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// The goodput with one level of a factor over that with another one.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LevelComparison {
     /// The factor; of paired ones the first.

@@ -116,6 +116,7 @@ use units::ByteCount;
 pub const MEASUREMENT_SCHEMA: &str = "longhaul.measurement/3";
 
 /// The direction of the test data, seen from the client.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
@@ -129,6 +130,7 @@ pub enum Direction {
 }
 
 /// The transport protocol of the test data.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Protocol {
@@ -142,6 +144,7 @@ pub enum Protocol {
 }
 
 /// The measuring host at the time of the test.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct HostFacts {
     /// `uname -r`.
@@ -157,6 +160,7 @@ pub struct HostFacts {
 }
 
 /// One TCP connection or UDP stream of a test.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Stream {
     /// iperf3's stream id (1, 3, 4, …).
@@ -211,6 +215,7 @@ pub struct Stream {
 }
 
 /// One test, with everything that a diagnosis needs.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Measurement {
     /// [`MEASUREMENT_SCHEMA`].

@@ -10,6 +10,7 @@ pub const CAPTURE_SCHEMA: &str = "longhaul.capture/1";
 pub const INTERFACES_SCHEMA: &str = "longhaul.interfaces/1";
 
 /// What was captured, and where it is.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CaptureReport {
     /// The interface; `any` for all.
@@ -38,6 +39,7 @@ pub struct CaptureReport {
 }
 
 /// The interfaces of a network namespace.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct InterfacesReport {
     /// [`INTERFACES_SCHEMA`].
@@ -51,6 +53,7 @@ pub struct InterfacesReport {
 }
 
 /// An interface and its traffic.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct InterfaceTraffic {
     /// Its name.

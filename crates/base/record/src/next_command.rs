@@ -24,6 +24,7 @@ const ANY_HOST: &str = "HOST";
 const CAPTURE_FILE: &str = "sender.pcapng";
 
 /// The place where a command runs.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CommandHost {
@@ -37,6 +38,7 @@ pub enum CommandHost {
 }
 
 /// The command to run next.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NextCommand {
     /// The command line for a POSIX shell; names from elsewhere are quoted.

@@ -4,6 +4,7 @@ use serde::Serialize;
 use units::BitRate;
 
 /// Ring sizes of a device, packets.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Rings {
     /// Receive ring.
@@ -17,6 +18,7 @@ pub struct Rings {
 }
 
 /// Pause frames (IEEE 802.3, annex 31B).
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Pause {
     /// Whether both ends negotiated them.
@@ -28,6 +30,7 @@ pub struct Pause {
 }
 
 /// Offloads of the device, or of the kernel in its place.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Offloads {
     /// Receive checksum.
@@ -43,6 +46,7 @@ pub struct Offloads {
 }
 
 /// Energy-Efficient Ethernet (IEEE 802.3az).
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Eee {
     /// Whether it is enabled.
@@ -54,6 +58,7 @@ pub struct Eee {
 }
 
 /// Interrupt coalescing.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Coalescing {
     /// Maximum delay of a receive interrupt, µs.
@@ -63,6 +68,7 @@ pub struct Coalescing {
 }
 
 /// Speeds of a link.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Line {
     /// Fastest supported speed, Mbit/s.
@@ -76,6 +82,7 @@ pub struct Line {
 }
 
 /// How a Wi-Fi device sends to its access point.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct WifiLink {
     /// The rate, framing included: see `model::WIFI_TCP_SHARE` for what TCP gets of it.

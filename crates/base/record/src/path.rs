@@ -7,12 +7,14 @@ use units::{BitRate, ByteCount, LossRatio, Rtt};
 ///
 /// The first fields are those that the diagnosis of a transfer from client to server
 /// needs; `asked` has both directions and every effect.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PathReport {
     /// Mean bottleneck rate from client to server, in IP bytes plus `overhead_bytes` per
     /// packet; `None` if unlimited.
     pub rate_bps: Option<BitRate>,
     /// RTT without transmission time and queueing delay.
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     #[serde(rename = "rtt_ms", with = "crate::millis")]
     pub rtt: Rtt,
     /// Random loss requested from client to server, per MTU packet.
@@ -42,6 +44,7 @@ pub struct PathReport {
 }
 
 /// The complete request for an emulated path.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RequestedPath {
     /// The path in the syntax of `--link`.
@@ -73,6 +76,7 @@ pub struct RequestedPath {
 }
 
 /// What carries the packets of an emulated path.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PathDriver {
@@ -95,6 +99,7 @@ impl PathDriver {
 }
 
 /// One direction of the request.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RequestedDirection {
     /// Mean rate; `None` if unlimited.
@@ -108,6 +113,7 @@ pub struct RequestedDirection {
 }
 
 /// A change of a path's settings.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PathChange {
     /// Time in seconds since the path started.
@@ -118,6 +124,7 @@ pub struct PathChange {
 
 /// The achieved path, as measured by the lab. Figures are those of the worse direction;
 /// counters are sums.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Achieved {
@@ -158,6 +165,7 @@ pub struct Achieved {
 }
 
 /// Packets dropped, by cause.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Drops {
     /// Queue drops: the emulated queue was full.
@@ -178,6 +186,7 @@ pub struct Drops {
 }
 
 /// How late packets were released, in µs.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lateness {
     /// Median.

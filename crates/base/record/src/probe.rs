@@ -8,6 +8,7 @@ pub const PING_SCHEMA: &str = "longhaul.ping/1";
 pub const TRACE_SCHEMA: &str = "longhaul.trace/1";
 
 /// Probes to one host. Each probe sent is received, late, lost or waiting.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PingReport {
     /// [`PING_SCHEMA`].
@@ -59,6 +60,7 @@ pub struct PingReport {
 }
 
 /// An error that probes met.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PingError {
     /// The router or host that sent it; `None` for this host.
@@ -70,6 +72,7 @@ pub struct PingError {
 }
 
 /// One probe.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Ping {
     /// Its number, from 1.
@@ -81,6 +84,7 @@ pub struct Ping {
 }
 
 /// RTT statistics.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct RoundTrips {
     /// Number of RTTs.
@@ -107,6 +111,7 @@ pub struct RoundTrips {
 }
 
 /// The route to a host, hop by hop.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TraceReport {
     /// [`TRACE_SCHEMA`].
@@ -138,6 +143,7 @@ pub struct TraceReport {
 }
 
 /// One hop. Names, networks and places are untrusted third-party data.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Hop {
     /// The hop number, from 1.

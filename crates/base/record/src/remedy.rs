@@ -5,6 +5,7 @@ use std::fmt;
 use units::BitRate;
 
 /// Where a remedy is applied.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RemedyPlace {
@@ -18,6 +19,7 @@ pub enum RemedyPlace {
 
 /// What a remedy changes. Prints, and is stored in JSON, as the text to type: a
 /// command line for a host, options for a call.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", from = "String")]
 pub enum RemedyCommand {
@@ -105,6 +107,7 @@ impl RemedyCommand {
 }
 
 /// One change that would raise the goodput.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Remedy {
     /// Where to apply it.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// Counters (`*_bytes`, the timers `*_us`, `retransmits`, …) count from the
 /// connection's start; two samples give a rate.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
     /// Seconds since the test's start.
@@ -125,6 +126,7 @@ impl Sample {
 }
 
 /// The receiving side of a connection.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct ReceiverSample {
     /// Seconds since the test's start.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// What a connection, or a probe of its path, shows of segments that are lost because of their
 /// size (RFC 4821, section 7.6.2).
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SegmentSizes {
     /// The largest payload that arrived, in bytes.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use units::{BitRate, ByteCount};
 
 /// What ends a test.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EndCondition {
@@ -19,6 +20,7 @@ pub enum EndCondition {
 
 /// What was requested of a test. Keys that an older file lacks read as not
 /// requested.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TestSpec {
     /// The server's name or address as given on the command line.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 pub const STUDY_PLAN_SCHEMA: &str = "longhaul.study-plan/1";
 
 /// A plan, checked: what would run, and for how long.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StudyPlanReport {
     /// [`STUDY_PLAN_SCHEMA`].
@@ -52,6 +53,7 @@ pub struct StudyPlanReport {
 }
 
 /// Until when tests are added to a cell.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct StudyUntil {
     /// Half the 95 % confidence interval of its mean goodput, over the mean.
@@ -62,6 +64,7 @@ pub struct StudyUntil {
 
 /// A program that transfers data in the place of longhaul, with placeholders for what a test
 /// fills in.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StudyProgram {
     /// Its name in the plan.
@@ -82,6 +85,7 @@ pub struct StudyProgram {
 }
 
 /// A setting with its values.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StudyFactor {
     /// Its name in the plan.
@@ -98,6 +102,7 @@ pub struct StudyFactor {
 }
 
 /// A text file of a program.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StudyProgramFile {
     /// Its name in the program's directory.
@@ -107,6 +112,7 @@ pub struct StudyProgramFile {
 }
 
 /// How a run of a study ended.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RunStatus {
@@ -134,6 +140,7 @@ impl RunStatus {
 }
 
 /// One run of a study: a cell, measured once.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StudyRun {
     /// The cell's number, from 0.
@@ -161,6 +168,7 @@ pub struct StudyRun {
 }
 
 /// How precisely flows that were to begin together did.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct StartSkew {
     /// How much later the data of the last client's flow began than that of the first one's, in
@@ -171,6 +179,7 @@ pub struct StartSkew {
 }
 
 /// A real host of a study.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StudyHost {
     /// As the plan names it.
@@ -210,6 +219,7 @@ impl StudyRun {
 }
 
 /// The figures of one flow of a run.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct FlowFigures {
     /// Its name in the plan.
@@ -282,6 +292,7 @@ pub struct FlowFigures {
 pub const STUDY_SCHEMA: &str = "longhaul.study/1";
 
 /// The results of a study, finished or not.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StudyReport {
     /// [`STUDY_SCHEMA`].
@@ -328,6 +339,7 @@ pub struct StudyReport {
 }
 
 /// A published result, beside the study's own.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StudyTrend {
     /// Its name, as for `--only`.
@@ -341,6 +353,7 @@ pub struct StudyTrend {
 }
 
 /// One plan of a study.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StudyPart {
     /// Empty in a study of one plan.
@@ -376,6 +389,7 @@ impl StudyPart {
 }
 
 /// The figures of one cell.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StudyCell {
     /// Its number, from 0.

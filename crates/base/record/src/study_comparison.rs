@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 pub const STUDY_COMPARISON_SCHEMA: &str = "longhaul.study-comparison/1";
 
 /// Two studies, cell by cell: those with the same values of the same factors.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StudyComparison {
     /// [`STUDY_COMPARISON_SCHEMA`].
@@ -40,6 +41,7 @@ pub struct StudyComparison {
 }
 
 /// A fixed setting that differs.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DifferingSetting {
     /// The plan's part; empty in a study of one plan.
@@ -51,6 +53,7 @@ pub struct DifferingSetting {
 }
 
 /// A cell of both studies.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ComparedCell {
     /// The plan's part; empty in a study of one plan.

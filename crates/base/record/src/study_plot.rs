@@ -4,6 +4,7 @@ use crate::{FlowFigures, StudyRun};
 use serde::{Deserialize, Serialize};
 
 /// A plot of a plan.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StudyPlot {
     /// Before its caption, such as `Figure 1`.
@@ -21,6 +22,7 @@ pub struct StudyPlot {
 }
 
 /// What a plot looks like.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PlotKind {
@@ -64,6 +66,7 @@ impl PlotKind {
 }
 
 /// A numeric figure of a flow, by the name of its column in exports.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Figure {
     /// Goodput.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// The result of another tool, of which a measurement was made.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolResult {
     /// The tool and its version, as the file names them: `iperf3 3.12`.
@@ -18,6 +19,7 @@ pub struct ToolResult {
 }
 
 /// A figure that a tool does not report.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unavailable {

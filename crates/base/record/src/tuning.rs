@@ -14,6 +14,7 @@ pub const TUNE_ROLLBACK_SCHEMA: &str = "longhaul.tune-rollback/1";
 pub const TUNE_STATUS_SCHEMA: &str = "longhaul.tune-status/1";
 
 /// The settings to change on one host for a target or profile.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TunePlan {
     /// [`TUNE_PLAN_SCHEMA`].
@@ -40,6 +41,7 @@ pub struct TunePlan {
 }
 
 /// One setting to change.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedSetting {
     /// The sysctl, with dots.
@@ -55,6 +57,7 @@ pub struct PlannedSetting {
 }
 
 /// A setting that is skipped.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SkippedSetting {
     /// The sysctl, with dots.
@@ -64,6 +67,7 @@ pub struct SkippedSetting {
 }
 
 /// The memory that the planned buffers may use.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryCost {
     /// Maximum per connection, with both buffers full.
@@ -81,6 +85,7 @@ pub struct MemoryCost {
 }
 
 /// The result of writing one setting.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
@@ -93,6 +98,7 @@ pub enum Outcome {
 }
 
 /// One setting of an applied plan.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Written {
     /// The sysctl, with dots.
@@ -108,6 +114,7 @@ pub struct Written {
 }
 
 /// The result of applying a plan.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TuneApplied {
     /// [`TUNE_APPLY_SCHEMA`].
@@ -129,6 +136,7 @@ pub struct TuneApplied {
 }
 
 /// The status of a setting compared with its journal.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SettingStatus {
@@ -145,6 +153,7 @@ pub enum SettingStatus {
 }
 
 /// The result of reverting a setting.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RevertOutcome {
@@ -163,6 +172,7 @@ pub enum RevertOutcome {
 }
 
 /// One setting, or the file that sets them at each boot, when reverted.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RevertedSetting {
     /// The sysctl with dots, or the file.
@@ -178,6 +188,7 @@ pub struct RevertedSetting {
 }
 
 /// The result of a rollback.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TuneRollback {
     /// [`TUNE_ROLLBACK_SCHEMA`].
@@ -195,6 +206,7 @@ pub struct TuneRollback {
 }
 
 /// One setting of an applied plan.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AppliedSetting {
     /// The sysctl, with dots.
@@ -211,6 +223,7 @@ pub struct AppliedSetting {
 }
 
 /// The file that sets a plan's values at each boot.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AppliedFile {
     /// Its path.
@@ -221,6 +234,7 @@ pub struct AppliedFile {
 }
 
 /// One applied plan.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AppliedPlan {
     /// The target or profile, in words.
@@ -241,6 +255,7 @@ pub struct AppliedPlan {
 }
 
 /// The plans applied on this host.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TuneStatus {
     /// [`TUNE_STATUS_SCHEMA`].
@@ -257,6 +272,7 @@ pub struct TuneStatus {
 }
 
 /// A journal of another network namespace.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OtherNetwork {
     /// Its path.

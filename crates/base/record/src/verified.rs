@@ -11,6 +11,7 @@ use units::{BitRate, Rtt};
 pub const VERIFY_SCHEMA: &str = "longhaul.verify/2";
 
 /// The tuning target, and the source of each value.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VerifyGoal {
     /// The bottleneck rate.
@@ -18,6 +19,7 @@ pub struct VerifyGoal {
     /// `asked`, or the interface with that speed.
     pub rate_from: String,
     /// The RTT without queueing delay.
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     #[serde(rename = "rtt_ms", with = "crate::millis")]
     pub rtt: Rtt,
     /// `asked` or `measured`.
@@ -25,6 +27,7 @@ pub struct VerifyGoal {
 }
 
 /// The result of a step.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StepVerdict {
@@ -41,6 +44,7 @@ pub enum StepVerdict {
 }
 
 /// One direction of a step, tested alternately without and with it.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StepDirection {
     /// The direction of the data.
@@ -64,6 +68,7 @@ pub struct StepDirection {
 }
 
 /// Settings that are tried together.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct VerifyStep {
     /// Their subject.
@@ -87,6 +92,7 @@ pub struct VerifyStep {
 }
 
 /// A change that the remote host needs.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FarEndChange {
     /// The direction that it limits.
@@ -100,6 +106,7 @@ pub struct FarEndChange {
 }
 
 /// The report on a host tuned step by step.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct VerifyReport {
     /// [`VERIFY_SCHEMA`].

@@ -12,6 +12,7 @@ pub const WATCH_SCHEMA: &str = "longhaul.watch/2";
 pub const RECORDING_SCHEMA: &str = "longhaul.recording/1";
 
 /// A connection and its owner.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConnectionId {
     /// The kernel's socket cookie in hex, unique since boot.
@@ -31,6 +32,7 @@ pub struct ConnectionId {
 }
 
 /// BBR's model of the path.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct BbrView {
     /// Bottleneck bandwidth.
@@ -44,6 +46,7 @@ pub struct BbrView {
 }
 
 /// One connection over the last interval.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WatchedConnection {
     /// The connection.
@@ -88,6 +91,7 @@ pub struct WatchedConnection {
 }
 
 /// A counter of the host that grew in the interval.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CounterChange {
     /// The kernel's name: `TcpExt.TCPTimeouts`.
@@ -103,6 +107,7 @@ pub struct CounterChange {
 }
 
 /// One sample of the connections of a host.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WatchReport {
     /// [`WATCH_SCHEMA`].
@@ -130,6 +135,7 @@ pub struct WatchReport {
 }
 
 /// The first line of a recording.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RecordingHead {
     /// [`RECORDING_SCHEMA`].
@@ -145,6 +151,7 @@ pub struct RecordingHead {
 }
 
 /// One sample of one connection, in both directions.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct ConnectionSample {
     /// As a sender; the time is in seconds since the recording's first sample.
@@ -159,6 +166,7 @@ pub struct ConnectionSample {
 }
 
 /// Every other line of a recording.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[expect(clippy::large_enum_variant, reason = "nearly every line is a sample")]

@@ -15,6 +15,7 @@ const EXAMPLE: &str = "64KiB (1024) or 64KB (1000)";
 /// Printed with decimal prefixes, or with a binary one if that gives a whole number
 /// (`64 KiB`): settings read as they were written. Counts of transferred or used bytes
 /// are printed with [`ByteCount::decimal`], as a multiple of 1024 among them is chance.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]

@@ -128,6 +128,22 @@ impl FromStr for Probability {
     }
 }
 
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for LossRatio {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "LossRatio".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "type": "number",
+            "minimum": 0,
+            "exclusiveMaximum": 1,
+            "description": "A share of packets."
+        })
+    }
+}
+
 impl Serialize for LossRatio {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_f64(self.fraction())

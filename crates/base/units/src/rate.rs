@@ -10,6 +10,7 @@ const EXAMPLE: &str = "100mbit or 2.5gbit";
 ///
 /// Printed with three significant digits (`3.03 Mbit/s`); serialised as a
 /// plain number of bit/s.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]

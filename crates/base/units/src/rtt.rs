@@ -10,6 +10,7 @@ const EXAMPLE: &str = "173ms";
 ///
 /// A number without a unit is rejected: `173` could be 173 s. Serialised as
 /// nanoseconds.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]

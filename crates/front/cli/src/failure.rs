@@ -1,8 +1,10 @@
 //! How a subcommand ends: its exit code, and a one-line error.
 
+use clap::Command;
 use longhaul::{Fault, Field, Problem};
 use report::untrusted;
 use std::fmt;
+use std::sync::OnceLock;
 
 /// Exit code: 0 success, 1 failure, 2 usage error or missing privileges, 3
 /// invalid result; `lab run` passes on the exit code of its program.
@@ -71,110 +73,129 @@ pub(crate) fn with_flags(message: &str) -> String {
     longhaul::with_names(message, |field| flag(field).to_owned())
 }
 
-/// The flag, or the argument, of a request's field.
-pub(crate) const fn flag(field: Field) -> &'static str {
+/// The long flags of the verb that runs.
+static OF_VERB: OnceLock<Vec<String>> = OnceLock::new();
+
+/// Tells which verb runs: some name a field otherwise.
+pub(crate) fn set_verb(verb: &Command) {
+    let longs = verb.get_arguments().filter_map(|argument| {
+        Some(argument.get_long_and_visible_aliases()?.into_iter().map(|name| format!("--{name}")))
+    });
+    // A process has one verb; tests have several, for which the first flag serves.
+    let _ = OF_VERB.set(longs.flatten().collect());
+}
+
+/// The flag, or the argument, of a request's field: the one that the verb has.
+pub(crate) fn flag(field: Field) -> &'static str {
+    let flags = flags(field);
+    let has = |flag: &&&str| OF_VERB.get().is_some_and(|all| all.iter().any(|one| one == **flag));
+    flags.iter().find(has).or(flags.first()).copied().unwrap_or_default()
+}
+
+/// What verbs call a request's field.
+pub(crate) const fn flags(field: Field) -> &'static [&'static str] {
     match field {
-        Field::Buffer => "--buffer",
-        Field::Connection => "--connection",
-        Field::Files => "FILE",
-        Field::AllowCommands => "--allow-commands",
-        Field::AllowSysctls => "--allow-sysctls",
-        Field::Attempts => "--attempts",
-        Field::Capture => "--pcap",
-        Field::Folder => "another --out",
-        Field::Directions => "--both or --reverse",
-        Field::Repeat => "--repeat",
-        Field::Settings => "SETTINGS",
-        Field::Streams => "--streams",
-        Field::Environment => "another environment",
-        Field::Host => "HOST",
-        Field::Interface => "IFACE",
-        Field::Interval => "--interval",
-        Field::Link => "--link",
-        Field::Congestion => "--congestion",
-        Field::Driver => "--driver",
-        Field::FarProgram => "--far-program",
-        Field::Fields => "--fields",
-        Field::InLab => "--in-lab",
-        Field::InitialWindow => "--iw",
-        Field::Lab => "--lab",
-        Field::Loss => "--loss",
-        Field::MaxHops => "--max-hops",
-        Field::MaxMemory => "--max-memory",
-        Field::MaxPerAddress => "--max-per-address",
-        Field::MaxStreams => "--max-streams",
-        Field::MaxTime => "--max-time",
-        Field::MaxTotalStreams => "--max-total-streams",
-        Field::Method => "another kind of probes",
-        Field::Output => "--write",
-        Field::Mss => "--mss",
-        Field::Name => "--name",
+        Field::AllowCommands => &["--allow-commands"],
+        Field::AllowSysctls => &["--allow-sysctls"],
+        Field::Attempts => &["--attempts"],
+        Field::Block => &["--length"],
+        Field::Blocks => &["-k"],
+        Field::Buffer => &["--buffer"],
+        Field::Burst => &["a burst after the rate"],
+        Field::Bytes => &["--bytes"],
+        Field::Capture => &["--pcap"],
+        Field::Compare => &["--compare"],
+        Field::Congestion => &["--congestion", "--cc"],
+        Field::Connection => &["--connection"],
+        Field::Core => &["--affinity"],
+        Field::Count => &["--count"],
+        Field::Decide => &["--decide"],
+        Field::Destinations => &["--dst"],
+        Field::Directions => &["--both or --reverse"],
+        Field::Driver => &["--driver"],
+        Field::Duration => &["--duration"],
+        Field::Environment => &["another environment"],
+        Field::FarProgram => &["--far-program"],
+        Field::Fields => &["--fields"],
+        Field::File => &["--file"],
+        Field::FileChunk => &["--length"],
+        Field::Files => &["FILE"],
+        Field::FlowLabel => &["--flowlabel"],
+        Field::Folder => &["another --out"],
+        Field::Host => &["HOST"],
+        Field::IdleTimeout => &["--idle-timeout"],
+        Field::InLab => &["--in-lab"],
+        Field::InitialWindow => &["--iw"],
+        Field::Interface => &["IFACE"],
+        Field::Interval => &["--interval"],
+        Field::Lab => &["--lab"],
+        Field::Latency => &["--latency-port"],
+        Field::Limits => &["another limit"],
+        Field::Link => &["--link"],
+        Field::LocalPort => &["--cport"],
+        Field::Loss => &["--loss"],
+        Field::LossTarget => &["--loss-target"],
+        Field::MaxCopies => &["--max-copies"],
+        Field::MaxHops => &["--max-hops"],
+        Field::MaxMemory => &["--max-memory"],
+        Field::MaxPerAddress => &["--max-per-address"],
+        Field::MaxStreams => &["--max-streams"],
+        Field::MaxTime => &["--max-time"],
+        Field::MaxTotalStreams => &["--max-total-streams"],
+        Field::Method => &["another kind of probes"],
+        Field::Metrics => &["--metrics"],
+        Field::MetricsHosts => &["--metrics-host"],
+        Field::Mss => &["--mss"],
+        Field::Name => &["--name"],
+        Field::OmitSeconds => &["--omit"],
         Field::Nat => "--nat",
-        Field::Out => "--out",
-        Field::Packet => "--packet",
-        Field::Payload => "--size",
-        Field::Persist => "--persist",
-        Field::Pid => "--pid",
-        Field::Port => "--port",
-        Field::Plan => "another plan",
-        Field::Programs => "CMD",
-        Field::Count => "--count",
-        Field::Destinations => "--dst",
-        Field::IdleTimeout => "--idle-timeout",
-        Field::Limits => "another limit",
-        Field::MaxCopies => "--max-copies",
-        Field::Metrics => "--metrics",
-        Field::MetricsHosts => "--metrics-host",
-        Field::Ports => "--port",
-        Field::PrivateKey => "--private-key",
-        Field::Rate => "--rate",
-        Field::Root => "--root",
-        Field::Rtt => "--rtt",
-        Field::Snaplen => "--snaplen",
-        Field::Seconds => "--seconds",
-        Field::Sysctls => "--sysctl",
-        Field::Sources => "SRC",
-        Field::Target => "--target",
-        Field::Timeout => "--timeout",
-        Field::To => "--to",
-        Field::Tokens => "--tokens",
-        Field::Ttl => "--ttl",
-        Field::OmitSeconds => "--omit",
-        Field::Bytes => "--bytes",
-        Field::Blocks => "-k",
-        Field::Window => "--window",
-        Field::Block => "--length",
-        Field::Burst => "a burst after the rate",
-        Field::FlowLabel => "--flowlabel",
-        Field::Train => "another train",
-        Field::LocalPort => "--cport",
-        Field::Core => "--affinity",
-        Field::File => "--file",
-        Field::FileChunk => "--length",
-        Field::SampleEvery => "another sampling interval",
-        Field::ReportEvery => "--interval",
-        Field::Protocol => "--udp",
-        Field::Latency => "--latency-port",
-        Field::Decide => "--decide",
-        Field::LossTarget => "--loss-target",
-        Field::TrySeconds => "--try-time",
-        Field::Compare => "--compare",
-        Field::Servers => "--servers",
-        Field::Duration => "--duration",
-        Field::Within => "--within",
-        Field::Users => "--users",
-        Field::Record => "--record",
-        Field::Ring => "--ring",
-        Field::Rto => "--rto",
-        Field::Sack => "--sack",
-        Field::Save => "--save",
-        Field::Ssh => "--ssh",
-        Field::TokenFile => "--token-file",
-        Field::TokenName => "--token-name",
-        Field::Transport => "--transport",
-        Field::TrustUdp => "--trust-udp",
-        Field::Vlan => "--vlan",
-        Field::Writable => "--writable",
+        Field::Out => &["--out"],
+        Field::Output => &["--write", "--out"],
+        Field::Packet => &["--packet"],
+        Field::Payload => &["--size"],
+        Field::Persist => &["--persist"],
+        Field::Pid => &["--pid"],
+        Field::Plan => &["another plan"],
+        Field::Port => &["--port", "--tcp"],
+        Field::Ports => &["--port"],
+        Field::PrivateKey => &["--private-key"],
+        Field::Programs => &["CMD"],
+        Field::Protocol => &["--udp"],
+        Field::Rate => &["--rate"],
+        Field::Record => &["--record"],
+        Field::Repeat => &["--repeat"],
+        Field::ReportEvery => &["--interval"],
+        Field::Ring => &["--ring"],
+        Field::Root => &["--root"],
+        Field::Rto => &["--rto"],
+        Field::Rtt => &["--rtt"],
+        Field::Sack => &["--sack"],
+        Field::SampleEvery => &["another sampling interval"],
+        Field::Save => &["--save"],
+        Field::Seconds => &["--time", "--seconds"],
+        Field::Servers => &["--servers"],
+        Field::Settings => &["SETTINGS"],
+        Field::Snaplen => &["--snaplen"],
+        Field::Sources => &["SRC"],
+        Field::Ssh => &["--ssh"],
+        Field::Streams => &["--parallel", "--streams"],
+        Field::Sysctls => &["--sysctl"],
+        Field::Target => &["--target"],
+        Field::Timeout => &["--timeout"],
+        Field::To => &["--to"],
+        Field::TokenFile => &["--token-file"],
+        Field::TokenName => &["--token-name"],
+        Field::Tokens => &["--tokens"],
+        Field::Train => &["another train"],
+        Field::Transport => &["--transport"],
+        Field::TrustUdp => &["--trust-udp"],
+        Field::TrySeconds => &["--try-time"],
+        Field::Ttl => &["--ttl"],
+        Field::Users => &["--users"],
+        Field::Vlan => &["--vlan"],
+        Field::Window => &["--window"],
+        Field::Within => &["--within"],
+        Field::Writable => &["--writable"],
     }
 }
 
@@ -185,3 +206,29 @@ impl fmt::Display for Failure {
 }
 
 pub(crate) type Outcome = Result<Code, Failure>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    /// The flags of a command and of those below it.
+    fn long_flags(command: &Command, all: &mut Vec<String>) {
+        let longs = command.get_arguments().filter_map(clap::Arg::get_long_and_visible_aliases);
+        all.extend(longs.flatten().map(|name| format!("--{name}")));
+        command.get_subcommands().for_each(|command| long_flags(command, all));
+    }
+
+    #[test]
+    fn fields_have_flags_that_exist() {
+        let mut all = Vec::new();
+        long_flags(&crate::Cli::command(), &mut all);
+        for field in Field::ALL {
+            assert!(!flags(*field).is_empty(), "{field:?}");
+            for word in flags(*field).iter().flat_map(|text| text.split(' ')) {
+                let is_flag = word.starts_with("--");
+                assert!(!is_flag || all.iter().any(|one| one == word), "{field:?}: {word}");
+            }
+        }
+    }
+}

@@ -128,6 +128,7 @@ pub fn main() {
         .try_get_matches_from(&arguments)
         .and_then(|matches| Cli::from_arg_matches(&matches))
         .unwrap_or_else(|error| usage_error::exit(&error, &command, &arguments));
+    failure::set_verb(usage_error::verb(&command, &arguments).0);
     let console = &mut Console::new(cli.color);
     let outcome = cli.verb.prepare(console).and_then(|()| cli.verb.run(console));
     let code = outcome.unwrap_or_else(|failure| {

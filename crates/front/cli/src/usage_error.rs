@@ -69,15 +69,20 @@ fn try_it(words: Vec<String>) -> String {
     format!("try: {}", record::command_line(words))
 }
 
-/// The help of the command.
-fn see(command: &Command, arguments: &[OsString]) -> String {
+/// The command that arguments name, and its name.
+pub(crate) fn verb<'a>(command: &'a Command, arguments: &[OsString]) -> (&'a Command, String) {
     let (mut verb, mut words) = (command, vec![command.get_name()]);
     for argument in arguments.iter().skip(1).filter_map(|argument| argument.to_str()) {
         let Some(found) = verb.find_subcommand(argument) else { continue };
         words.push(found.get_name());
         verb = found;
     }
-    format!("see: {} --help", words.join(" "))
+    (verb, words.join(" "))
+}
+
+/// The help of the command.
+fn see(command: &Command, arguments: &[OsString]) -> String {
+    format!("see: {} --help", verb(command, arguments).1)
 }
 
 /// clap's message without its usage line and the hint about `--`.

@@ -22,6 +22,7 @@ const LAYERS: [&[&str]; 8] = [
     &["bpf", "capture", "model", "record", "iperf3-proto", "iperf2-proto", "link", "control"],
     &["topology", "diagnose", "host", "tcp", "tcp-analysis", "capture-merge", "udt"],
     &[
+        "bench-harness",
         "connection-limits",
         "udt-socket",
         "remote",
@@ -31,13 +32,13 @@ const LAYERS: [&[&str]; 8] = [
         "tune",
     ],
     &["doctor", "lab", "live-capture", "probe", "perf", "copy", "iperf2", "watch", "twin", "study"],
-    &["store", "report", "verify", "campaign", "agent", "baseline"],
+    &["store", "report", "verify", "campaign", "agent", "baseline", "simulator"],
     &["longhaul", "fuzz-targets"],
     &["cli"],
 ];
 
 /// Crates that have no clock, no I/O, no thread.
-const PURE: [&str; 27] = [
+const PURE: [&str; 28] = [
     "problem",
     "units",
     "runs",
@@ -62,6 +63,7 @@ const PURE: [&str; 27] = [
     "udt",
     "twin",
     "doctor",
+    "simulator",
     "study",
     "baseline",
     "report",

@@ -57,6 +57,7 @@ pub struct CaptureRequest {
 }
 
 /// Files of a capture.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CaptureOutput {
@@ -74,6 +75,7 @@ pub enum CaptureOutput {
 }
 
 /// The format of capture files.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CaptureFormat {
@@ -203,6 +205,7 @@ impl From<&Totals> for CaptureProgress {
 }
 
 /// What comes out.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct CaptureDocument {
     /// Name and version of the document.

@@ -39,6 +39,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 const LIMITING: f64 = 0.25;
 
 /// One end of a copy.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CopyEnd {
@@ -196,6 +197,7 @@ pub enum CopyEvent {
 }
 
 /// The result of a copy.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CopyDocument {
     /// [`COPY_SCHEMA`].

@@ -104,6 +104,7 @@ pub struct Transfer {
 }
 
 /// What comes out.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
 pub enum ExplainDocument {
@@ -114,6 +115,7 @@ pub enum ExplainDocument {
 }
 
 /// A transfer, and what limited it.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct ExplainedTransfer {
     /// Its name in the file; empty where there is one transfer.

@@ -7,9 +7,9 @@
 //! ```
 //!
 //! A lab forks and enters namespaces, which a process with several threads cannot do, and a capture
-//! gives up privileges that its caller may need. [`run`] starts this program again, connected by a socket whose number is in [`VARIABLE`]; [`init`] takes
-//! over there. Standard input and output of the helper are /dev/null; standard error is the
-//! caller's, for programs that write there.
+//! gives up privileges that its caller may need. [`run`] starts this program again, connected by a
+//! socket whose number is in [`VARIABLE`]; [`init`] takes over there. Standard input and output of
+//! the helper are /dev/null; standard error is the caller's, for programs that write there.
 //!
 //! A raised flag becomes SIGTERM. The kernel ends the helper when the caller's thread ends, the
 //! helper ends when the socket is closed, and the kernel ends everything in the sandbox with it.
@@ -49,6 +49,7 @@ const TOO_LATE: i32 = 3;
 static INITIALISED: AtomicBool = AtomicBool::new(false);
 
 /// A line from the helper.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Line<E, D> {

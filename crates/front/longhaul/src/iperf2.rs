@@ -40,6 +40,7 @@ fn problem(error: Iperf2Error) -> Problem {
 }
 
 /// A test and its reports.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Serialize)]
 pub struct Iperf2Document {
     schema: &'static str,
@@ -51,6 +52,7 @@ pub struct Iperf2Document {
 }
 
 /// What the test was asked for.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Serialize)]
 struct Asked {
     host: String,
@@ -60,6 +62,7 @@ struct Asked {
     streams: u32,
 }
 
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Serialize)]
 struct Stream {
     id: u32,
@@ -69,6 +72,7 @@ struct Stream {
     handshake_rtt_us: Option<u32>,
 }
 
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Serialize)]
 struct Interval {
     /// `None` for sums.
@@ -84,6 +88,7 @@ struct Interval {
     jitter_us: Option<f64>,
 }
 
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Serialize)]
 struct Report {
     id: u32,

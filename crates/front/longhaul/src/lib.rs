@@ -57,6 +57,8 @@ pub enum Request {
     Capture(capture::CaptureRequest),
     /// What limited the transfers of a file.
     Explain(explain::ExplainRequest),
+    /// The interfaces that can be captured on, and their traffic.
+    Interfaces,
     /// What is in capture files.
     Pcap(pcap::PcapRequest),
     /// RTT and loss of probes to a host.
@@ -145,6 +147,7 @@ pub enum Event {
 }
 
 /// What comes out: what `--json` of the program prints.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
 pub enum Document {
@@ -154,6 +157,8 @@ pub enum Document {
     Capture(capture::CaptureDocument),
     /// Of [`explain::run`].
     Explain(explain::ExplainDocument),
+    /// Of [`capture::interfaces`].
+    Interfaces(record::InterfacesReport),
     /// Of [`pcap::run`].
     Pcap(pcap::PcapDocument),
     /// Of [`ping::run`].
@@ -210,6 +215,7 @@ impl Request {
             Request::Baseline(request) => request.check()?,
             Request::Capture(request) => request.check()?,
             Request::Explain(request) => request.check()?,
+            Request::Interfaces => {}
             Request::Pcap(request) => request.check()?,
             Request::Demo(request) => request.check()?,
             Request::Lab(request) => request.check()?,
@@ -263,6 +269,7 @@ pub fn run(
             &mut |event| on_event(Event::Explain(event)),
             stop,
         )?),
+        Request::Interfaces => Document::Interfaces(capture::interfaces()?),
         Request::Pcap(request) => {
             Document::Pcap(pcap::run(&request, &mut |event| on_event(Event::Pcap(event)), stop)?)
         }

@@ -138,6 +138,7 @@ pub enum PcapEvent {
 }
 
 /// What comes out.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
 pub enum PcapDocument {

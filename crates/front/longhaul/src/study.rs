@@ -31,6 +31,7 @@ pub use run::{StudyEvent, StudyProgress, run};
 use serde::{Deserialize, Serialize};
 
 /// The built-in studies.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StudyList {
     /// `longhaul.study-list/1`.
@@ -42,6 +43,7 @@ pub struct StudyList {
 }
 
 /// A built-in study.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListedStudy {
     /// Its name.

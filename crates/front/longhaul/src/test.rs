@@ -106,6 +106,7 @@ pub enum TestEvent {
 }
 
 /// The document of a [`TestMode`].
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
 pub enum TestDocument {

@@ -66,6 +66,7 @@ pub enum TuneEvent {
 }
 
 /// What comes out.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum TuneDocument {

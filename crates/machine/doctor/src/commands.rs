@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use units::ByteCount;
 
 /// The system of another host.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum System {

@@ -11,6 +11,7 @@ pub const DOCTOR_SCHEMA: &str = "longhaul.doctor/1";
 pub const DOCTOR_COMMANDS_SCHEMA: &str = "longhaul.doctor-commands/2";
 
 /// The target of the checks.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DoctorTarget {
     /// The rate of all streams together.
@@ -38,6 +39,7 @@ pub struct DoctorTarget {
 }
 
 /// The report on a host checked against a target.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DoctorReport {
     /// [`DOCTOR_SCHEMA`].
@@ -69,6 +71,7 @@ pub struct DoctorReport {
 }
 
 /// The report with every fact read.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DoctorDocument {
     /// The report.
@@ -87,6 +90,7 @@ impl DoctorReport {
 }
 
 /// One check as commands for another host. It only inspects, or it has all five parts.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recipe {
     /// Its name.
@@ -116,6 +120,7 @@ pub struct Recipe {
 }
 
 /// The checks as commands, for another host.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DoctorCommands {
     /// [`DOCTOR_COMMANDS_SCHEMA`].

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use units::{BitRate, ByteCount, Rtt};
 
 /// A value, or why it is unavailable.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Fact<T> {
@@ -72,6 +73,7 @@ pub const MAX_PORTS: usize = 8;
 pub type Settings = BTreeMap<String, Fact<String>>;
 
 /// A host.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Facts {
     /// `uname -r`.
@@ -98,6 +100,7 @@ pub struct Facts {
 }
 
 /// Memory of the machine, and of TCP.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Memory {
     /// All of it.
@@ -115,6 +118,7 @@ pub struct Memory {
 }
 
 /// Processors.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Cpu {
     /// How many are online.
@@ -136,6 +140,7 @@ pub struct Cpu {
 }
 
 /// One network device.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Device {
     /// Its name.
@@ -175,6 +180,7 @@ pub struct Device {
 }
 
 /// What a driver reports about its device (ethtool(8)).
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Nic {
     /// Ring sizes.
@@ -213,6 +219,7 @@ impl Nic {
 }
 
 /// An adapter on USB.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Usb {
     /// The bus' speed for it, Mbit/s: 12, 480, 5000, 10000.
@@ -224,6 +231,7 @@ pub struct Usb {
 }
 
 /// A card on PCI Express.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Pci {
     /// Transfers of a lane, GT/s, and how many lanes.
@@ -233,6 +241,7 @@ pub struct Pci {
 }
 
 /// A Wi-Fi device.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Wireless {
     /// The signal, dBm.
@@ -240,6 +249,7 @@ pub struct Wireless {
 }
 
 /// Which CPUs handle a device's interrupts.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Interrupts {
     /// Number of IRQs.
@@ -249,6 +259,7 @@ pub struct Interrupts {
 }
 
 /// The path to the far end.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PathFacts {
     /// The far end as selected with --device.
@@ -272,6 +283,7 @@ pub struct PathFacts {
 }
 
 /// The path MTU search.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Mtu {
     /// The device's own MTU, with which it began; 65535 at most, as IP has no more.
@@ -285,6 +297,7 @@ pub struct Mtu {
 }
 
 /// TCP options negotiated with the far end.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct HandshakeFacts {
     /// The port.
@@ -308,6 +321,7 @@ pub struct HandshakeFacts {
 }
 
 /// Disk throughput.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DiskFacts {
     /// The folder.

@@ -51,6 +51,7 @@ enum Reply {
 }
 
 /// The hosts and links of a lab.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Inventory {
     /// Its hosts.
@@ -63,6 +64,7 @@ pub struct Inventory {
 }
 
 /// A host of a running lab.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HostEntry {
     /// Its name.
@@ -76,6 +78,7 @@ pub struct HostEntry {
 }
 
 /// A link of a running lab.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LinkEntry {
     /// Its name.

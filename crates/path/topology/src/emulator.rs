@@ -31,6 +31,7 @@ pub enum Emulator {
 }
 
 /// A path for an emulator.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct EmulatorSettings {
     /// Commands, or the fields of a profile, each on a line.

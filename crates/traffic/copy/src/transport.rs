@@ -36,6 +36,7 @@ const REFUSAL: Duration = Duration::from_secs(2);
 const BURST: Duration = Duration::from_millis(20);
 
 /// What a copy was carried over.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Transport {

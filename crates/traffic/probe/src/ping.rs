@@ -132,7 +132,8 @@ impl PingConfig {
             return wrong(Field::Payload, what, "at most 65507 bytes");
         }
         if self.method == PingMethod::Tcp(0) {
-            return wrong(Field::Port, "TCP port 0".to_owned(), "1 to 65535");
+            let what = "TCP port 0: ports are 1 to 65535".to_owned();
+            return wrong(Field::Port, what, "");
         }
         if self.ttl == Some(0) {
             return wrong(Field::Ttl, "TTL 0".to_owned(), "1 to 255");

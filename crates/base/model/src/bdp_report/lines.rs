@@ -6,6 +6,7 @@ use serde::Serialize;
 use units::{BitRate, ByteCount, LossRatio};
 
 /// The figures for one [`Question`].
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BdpReport {
     /// [`BDP_SCHEMA`].
@@ -39,6 +40,7 @@ pub struct BdpReport {
 }
 
 /// The bandwidth-delay product in all common units.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BdpLine {
     /// In bits.
@@ -54,6 +56,7 @@ pub struct BdpLine {
 }
 
 /// A required window.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct WindowLine {
     /// Its size.
@@ -65,6 +68,7 @@ pub struct WindowLine {
 }
 
 /// The rate that a window allows.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct WindowRateLine {
     /// The window of each stream.
@@ -78,6 +82,7 @@ pub struct WindowRateLine {
 }
 
 /// Socket buffers to set, per stream.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BuffersLine {
     /// Maximum of `tcp_rmem` on the receiver and of `tcp_wmem` on the sender.
@@ -89,6 +94,7 @@ pub struct BuffersLine {
 }
 
 /// The payload rate for one framing.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PayloadLine {
     /// What the link rate includes.
@@ -106,6 +112,7 @@ pub struct PayloadLine {
 }
 
 /// Slow start to the window of each stream.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RampLine {
     /// Number of RTTs.
@@ -117,6 +124,7 @@ pub struct RampLine {
 }
 
 /// The maximum random loss at which each stream reaches its share of the rate.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LossLine {
     /// With Reno.

@@ -7,6 +7,7 @@ use units::BitRate;
 const SOURCE: &str = "IEEE 802.3; RFC 791, 8200, 9293, 7323 (appendix A)";
 
 /// A measured goodput.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LineQuestion {

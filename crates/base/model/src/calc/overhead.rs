@@ -15,6 +15,7 @@ const MIN_MTU_IPV6: u32 = 1_280;
 const SOURCE: &str = "IEEE 802.3; RFC 791, 8200, 9293, 7323 (appendix A), 2018 (section 3), 768";
 
 /// A line and the contents of its frames.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OverheadQuestion {

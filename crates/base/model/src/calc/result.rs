@@ -52,6 +52,20 @@ impl Value {
     }
 }
 
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Value {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Value".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "type": ["number", "string"],
+            "description": "A figure; its key ends in the unit: _bps, _bytes, _ms, _s."
+        })
+    }
+}
+
 impl Serialize for Value {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
@@ -72,6 +86,18 @@ impl Serialize for Value {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Entries(pub Vec<(&'static str, Option<Value>)>);
 
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Entries {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Entries".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let value = generator.subschema_for::<Option<Value>>();
+        schemars::json_schema!({ "type": "object", "additionalProperties": value })
+    }
+}
+
 impl Serialize for Entries {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.0.len()))?;
@@ -83,6 +109,7 @@ impl Serialize for Entries {
 }
 
 /// One figure with its equation and source.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Answer {
     /// Its key in JSON, with the unit.
@@ -126,6 +153,33 @@ pub struct Table {
     pub rows: Vec<Row>,
 }
 
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Table {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Table".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let value = generator.subschema_for::<Option<Value>>();
+        schemars::json_schema!({
+            "type": "object",
+            "properties": {
+                "title": { "type": "string" },
+                "rows": {
+                    "type": "array",
+                    "items": {
+                        "type": "object",
+                        "properties": { "marked": { "type": "boolean" } },
+                        "required": ["marked"],
+                        "additionalProperties": value
+                    }
+                }
+            },
+            "required": ["title", "rows"]
+        })
+    }
+}
+
 impl Serialize for Table {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         struct Titled<'a>(&'a [Column], &'a Row);
@@ -148,6 +202,7 @@ impl Serialize for Table {
 }
 
 /// The unit and scale of an axis of a [`Curve`].
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scale {
@@ -166,6 +221,7 @@ pub enum Scale {
 }
 
 /// One line of a [`Curve`].
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Series {
     /// Its name, short enough for a label at its end.
@@ -175,6 +231,7 @@ pub struct Series {
 }
 
 /// A plot of several series.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Curve {
     /// Its title.
@@ -192,6 +249,7 @@ pub struct Curve {
 }
 
 /// The result of a calculator.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct CalcResult {
     /// [`SHEET_SCHEMA`].

@@ -11,6 +11,7 @@ use units::ByteCount;
 const MAX_INITIAL: u32 = 10_000;
 
 /// A transfer and its congestion control.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TransferQuestion {

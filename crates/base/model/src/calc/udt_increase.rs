@@ -14,6 +14,7 @@ use units::{BitRate, LossRatio};
 const PAPER: &str = "Gu, Grossman, Computer Networks 51(7), 2007";
 
 /// A link and UDT's sending rate.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UdtQuestion {

@@ -14,6 +14,7 @@ use crate::{cubic, figures, mathis, window_for, window_rate};
 use units::{BitRate, ByteCount, LossRatio, Rtt};
 
 /// A path, and the optimisers at its ends.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WanQuestion {

@@ -12,6 +12,7 @@ pub(super) const SCALE_SOURCE: &str = "RFC 7323, section 2.3";
 const BINARY_MEGA: f64 = 1_048_576.0;
 
 /// Two of rate, RTT and window, and the number of streams.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WindowQuestion {

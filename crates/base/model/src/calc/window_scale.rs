@@ -7,6 +7,7 @@ use crate::{MAX_SHIFT, MAX_WINDOW, figures, window_for, window_rate, window_scal
 use units::{BitRate, ByteCount, Rtt};
 
 /// A path and its target rate.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScaleQuestion {

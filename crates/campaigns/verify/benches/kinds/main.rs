@@ -10,9 +10,7 @@
 //!
 //! Needs root and tracefs (`/sys/kernel/tracing`): without them it says so and fails.
 //!
-//! Options, after `--`: `--set development|held-out|all` (all; the rules were adjusted on the
-//! first half only), `--only NAME` (a path), `--seed N` (1), `--save DIR` stores runs,
-//! `--load DIR` labels stored ones again, `--show` lists every packet with another label.
+//! `--help` lists the options.
 
 mod labels;
 mod options;
@@ -23,47 +21,28 @@ mod tracepoints;
 mod traffic;
 mod truth;
 
-use host::sandbox::{self, Ended};
+use bench_harness::{Arguments, Fallible};
 use labels::labels;
 use options::Options;
 use paths::{PATHS, Path};
 use run::Run;
+use std::process::ExitCode;
 use table::Agreement;
 use tracepoints::Tracepoints;
-
-type Fallible<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 /// Runs of a path until the capture has a packet for each event.
 const ATTEMPTS: u32 = 3;
 
-fn main() {
-    // `cargo test --benches` only checks that it builds.
-    if std::env::args().any(|argument| argument == "--test") {
-        return;
-    }
-    let code = match options::parse() {
-        Err(error) => fail(&*error),
-        Ok(options) if options.load.is_some() => {
-            measure(&options, None).map_or_else(|error| fail(&*error), |()| 0)
+fn main() -> ExitCode {
+    bench_harness::run(options::HELP, |arguments: Arguments| {
+        let options = options::parse(arguments)?;
+        if options.load.is_some() {
+            return measure(&options, None);
         }
-        Ok(options) => in_lab(&options).unwrap_or_else(|error| fail(&*error)),
-    };
-    std::process::exit(code);
-}
-
-fn fail(error: &dyn std::error::Error) -> i32 {
-    eprintln!("{error}");
-    1
-}
-
-/// The tracepoints belong to the process outside of the sandbox, which removes them.
-fn in_lab(options: &Options) -> Fallible<i32> {
-    let tracepoints = Tracepoints::create()?;
-    let work = || measure(options, Some(&tracepoints)).map_or_else(|error| fail(&*error), |()| 0);
-    match sandbox::run(work)? {
-        Ended::Code(code) => Ok(code),
-        Ended::Signal(signal) => Err(format!("ended by signal {signal}").into()),
-    }
+        // The tracepoints belong to the process outside of the sandbox, which removes them.
+        let tracepoints = Tracepoints::create()?;
+        bench_harness::in_sandbox(|| measure(&options, Some(&tracepoints)))
+    })
 }
 
 fn measure(options: &Options, tracepoints: Option<&Tracepoints>) -> Fallible<()> {

@@ -1,7 +1,7 @@
 //! The options of the bench.
 
-use crate::Fallible;
 use crate::paths::{Path, Set};
+use bench_harness::{Arguments, Fallible};
 use std::path::PathBuf;
 
 /// What to run and what to print; the module of the bench says what each is.
@@ -22,37 +22,30 @@ impl Options {
     }
 }
 
+pub(crate) const HELP: &str = "\
+cargo bench -p longhaul-verify --bench kinds -- [OPTION]...
+  --set SET     development, which the rules were adjusted on, or held-out (both)
+  --only NAME   one path
+  --seed N      seed of the paths' draws (1)
+  --save DIR    store the runs
+  --load DIR    label stored runs again
+  --show        list every packet with another label";
+
 /// Of the command line.
 ///
 /// # Errors
 /// An option is unknown or its value is not valid.
-pub(crate) fn parse() -> Fallible<Options> {
-    let mut options =
-        Options { set: None, only: None, seed: 1, save: None, load: None, show: false };
-    let mut arguments = std::env::args().skip(1);
-    while let Some(argument) = arguments.next() {
-        let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
-        match argument.as_str() {
-            "--bench" => {}
-            "--set" => {
-                options.set = match value()?.as_str() {
-                    "development" => Some(Set::Development),
-                    "held-out" => Some(Set::HeldOut),
-                    "all" => None,
-                    other => {
-                        return Err(
-                            format!("--set is development, held-out or all, not {other}").into()
-                        );
-                    }
-                }
-            }
-            "--only" => options.only = Some(value()?),
-            "--seed" => options.seed = value()?.parse()?,
-            "--save" => options.save = Some(value()?.into()),
-            "--load" => options.load = Some(value()?.into()),
-            "--show" => options.show = true,
-            other => return Err(format!("no option {other}").into()),
-        }
-    }
+pub(crate) fn parse(mut arguments: Arguments) -> Fallible<Options> {
+    let sets =
+        [("development", Some(Set::Development)), ("held-out", Some(Set::HeldOut)), ("all", None)];
+    let options = Options {
+        set: arguments.one_of("--set", &sets)?.flatten(),
+        only: arguments.value("--only")?,
+        seed: arguments.value("--seed")?.unwrap_or(1),
+        save: arguments.value("--save")?,
+        load: arguments.value("--load")?,
+        show: arguments.flag("--show"),
+    };
+    arguments.end()?;
     Ok(options)
 }

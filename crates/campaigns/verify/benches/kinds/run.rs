@@ -1,9 +1,9 @@
 //! A transfer in the lab: its packets with their fates, and what its senders did.
 
-use crate::Fallible;
 use crate::paths;
 use crate::tracepoints::{Event, Tracepoints};
 use crate::traffic::{self, PORT};
+use bench_harness::Fallible;
 use capture::LinkType;
 use capture::dissect::{self, Layers};
 use lab::{Direction, Lab, Options, PacketRecord};

@@ -1,7 +1,7 @@
 //! The kernel's tracepoints of TCP senders, in an instance of tracefs of our own.
 
-use crate::Fallible;
 use crate::traffic::PORT;
+use bench_harness::Fallible;
 use host::clock;
 use serde::{Deserialize, Serialize};
 use std::fs;

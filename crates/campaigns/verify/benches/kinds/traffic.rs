@@ -1,6 +1,6 @@
 //! What is sent: TCP connections from the client to the server of a lab.
 
-use crate::Fallible;
+use bench_harness::Fallible;
 use host::clock;
 use lab::Lab;
 use std::io::{self, Read, Write};

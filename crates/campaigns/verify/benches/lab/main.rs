@@ -7,39 +7,30 @@
 mod pair;
 mod traffic;
 
+use bench_harness::{Arguments, Fallible, heading, median, note, row};
 use host::clock;
-use host::sandbox::{self, Ended};
 use lab::{Lab, Options};
 use pair::{ADDRESSES, Pair};
 use record::{Measurement, PathReport};
+use std::process::ExitCode;
 use std::time::Duration;
 use topology::{Plan, Shape, ShapeKind};
 use units::BitRate;
 
-type Fallible<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
-
 const REPEATS: usize = 3;
 
-fn main() {
-    // `cargo test --benches` only checks that it builds.
-    if std::env::args().any(|argument| argument == "--test") {
-        return;
-    }
-    match sandbox::run(|| i32::from(measure().inspect_err(|error| eprintln!("{error}")).is_err())) {
-        Ok(Ended::Code(code)) => std::process::exit(code),
-        other => {
-            eprintln!("{other:?}");
-            std::process::exit(1);
-        }
-    }
+const HELP: &str = "\
+cargo bench -p longhaul-verify --bench lab -- [PART]...
+Parts: idle, rate, hosts, packets, trains, unlimited, long-fat (all of them)";
+
+fn main() -> ExitCode {
+    bench_harness::run_in_sandbox(HELP, measure)
 }
 
 type Part = fn() -> Fallible<()>;
 
 /// Runs all benchmarks, or those named on the command line.
-fn measure() -> Fallible<()> {
-    let named: Vec<String> =
-        std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+fn measure(arguments: Arguments) -> Fallible<()> {
     let parts: [(&str, Part); 7] = [
         ("idle", idle),
         ("rate", rate_error),
@@ -49,26 +40,9 @@ fn measure() -> Fallible<()> {
         ("unlimited", unlimited),
         ("long-fat", long_fat),
     ];
-    println!("{:<48} {:>16} {:>16}", "", "promised", "measured");
-    for (name, part) in parts {
-        if named.is_empty() || named.iter().any(|other| other == name) {
-            part()?;
-        }
-    }
-    Ok(())
-}
-
-fn row(what: &str, promised: &str, measured: &str, kept: bool) {
-    let verdict = if kept { "kept" } else { "NOT KEPT" };
-    println!("{what:<48} {promised:>16} {measured:>16}  {verdict}");
-}
-
-fn note(what: &str, measured: &str) {
-    println!("  {what:<46} {:>16} {measured:>16}", "");
-}
-
-fn median(values: &[f64]) -> f64 {
-    model::statistics::median(values).unwrap_or(f64::NAN)
+    let asked = arguments.parts(&parts)?;
+    heading();
+    asked.into_iter().try_for_each(|part| part())
 }
 
 fn lab(path: &str, accurate: bool) -> Fallible<Lab> {

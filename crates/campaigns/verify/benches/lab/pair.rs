@@ -1,7 +1,7 @@
 //! Two hosts whose devices are connected by nothing but a copy: the maximum throughput
 //! on this host.
 
-use crate::Fallible;
+use bench_harness::Fallible;
 use host::netlink::{Netlink, Route};
 use host::netns::NetNs;
 use host::sysctl;

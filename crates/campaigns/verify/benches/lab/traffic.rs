@@ -1,6 +1,6 @@
 //! Traffic over labs and pairs.
 
-use crate::Fallible;
+use bench_harness::Fallible;
 use host::netns::NetNs;
 use host::{clock, udp};
 use perf::client::{self, ClientConfig};

@@ -1,6 +1,6 @@
 //! Applications at both ends of a connection: one list of steps that both follow.
 
-use crate::Fallible;
+use bench_harness::Fallible;
 use host::clock;
 use host::tcp_info::TcpInfo;
 use perf::StopFlag;

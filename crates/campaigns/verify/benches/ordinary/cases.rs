@@ -1,8 +1,9 @@
 //! The runs: each family's applications, the path, and what limits them by how they are made.
 
 use crate::app::Step;
-use crate::draws::{Base, Draws};
+use control::Algorithm::{self, Bbr, Cubic, NewReno};
 use record::Limit;
+use simulator::draws::{BasePath, Draws};
 use std::time::Duration;
 
 /// A run: applications over a path.
@@ -13,7 +14,7 @@ pub(crate) struct Case {
     /// The path, in the syntax of `--link`.
     pub(crate) path: String,
     pub(crate) rtt: Duration,
-    pub(crate) congestion: &'static str,
+    pub(crate) congestion: Algorithm,
     pub(crate) steps: Vec<Step>,
     pub(crate) seconds: f64,
     /// The data goes from the server to the client.
@@ -41,7 +42,7 @@ pub(crate) struct Hidden {
     pub(crate) from_client: bool,
 }
 
-type Draw = fn(&mut Draws, &Base) -> Vec<Step>;
+type Draw = fn(&mut Draws, &BasePath) -> Vec<Step>;
 
 /// A family: its name, what its applications do, and of controls the limit.
 type Family = (&'static str, Draw, Option<Limit>);
@@ -110,7 +111,7 @@ pub(crate) fn case(seed: u64, number: usize) -> Case {
         // BBR does not slow down for losses.
         congestion: match control {
             Some(Limit::Loss) => draws.loss_based(),
-            _ => draws.one(&["cubic", "cubic", "cubic", "reno", "bbr"]),
+            _ => draws.one(&[Cubic, Cubic, Cubic, NewReno, Bbr]),
         },
         steps,
         seconds: base.seconds,
@@ -127,20 +128,20 @@ pub(crate) fn case(seed: u64, number: usize) -> Case {
     }
 }
 
-fn within(draws: &mut Draws, rate: (f64, f64), rtt: (f64, f64)) -> Base {
+fn within(draws: &mut Draws, rate: (f64, f64), rtt: (f64, f64)) -> BasePath {
     let (rate, rtt) = (draws.log(rate.0, rate.1), draws.log(rtt.0, rtt.1));
-    Base { rate, rtt, seconds: draws.between(6.0, 10.0) }
+    BasePath { rate, rtt, seconds: draws.between(6.0, 10.0) }
 }
 
 /// Seconds that data takes on the path: some rounds of slow start, and then the rate.
-fn transfer_s(bytes: f64, base: &Base, window: Option<f64>) -> f64 {
+fn transfer_s(bytes: f64, base: &BasePath, window: Option<f64>) -> f64 {
     let rate = window.map_or(base.rate * 1e6, |it| (it * 8e3 / base.rtt).min(base.rate * 1e6));
     let rounds = (bytes.min(base.bdp()) / 14_480.0 + 1.0).log2().floor();
     bytes * 8.0 / rate + rounds * base.rtt / 1e3
 }
 
 /// The share of the time in which the sender will have nothing to send.
-fn expected_idle(steps: &[Step], base: &Base, window: Option<f64>) -> f64 {
+fn expected_idle(steps: &[Step], base: &BasePath, window: Option<f64>) -> f64 {
     let (mut now, mut idle) = (0.0f64, 0.0);
     for step in steps.iter().cycle().take(100_000) {
         let began = now;
@@ -175,7 +176,7 @@ fn data(bytes: f64) -> Step {
 }
 
 /// Answers to requests, or data that is answered; one side or both take their time.
-fn rpc(draws: &mut Draws, _: &Base) -> Vec<Step> {
+fn rpc(draws: &mut Draws, _: &BasePath) -> Vec<Step> {
     let (asked, answered) = (draws.log(60.0, 2000.0), draws.log(300.0, 100_000.0));
     let slow = draws.one(&[[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [0.0, 0.0]]);
     let [server, client] = slow.map(|is| is * draws.log(5.0, 1500.0));
@@ -194,7 +195,7 @@ fn rpc(draws: &mut Draws, _: &Base) -> Vec<Step> {
 }
 
 /// Objects one after the other on a connection, and a pause in which the page is read.
-fn pages(draws: &mut Draws, _: &Base) -> Vec<Step> {
+fn pages(draws: &mut Draws, _: &BasePath) -> Vec<Step> {
     let mut steps = Vec::new();
     for _ in 0..8 {
         let read = draws.log(400.0, 4000.0);
@@ -210,7 +211,7 @@ fn pages(draws: &mut Draws, _: &Base) -> Vec<Step> {
 }
 
 /// The document, then requests of all objects at once, answered as they become ready.
-fn multiplexed_pages(draws: &mut Draws, _: &Base) -> Vec<Step> {
+fn multiplexed_pages(draws: &mut Draws, _: &BasePath) -> Vec<Step> {
     let mut steps = Vec::new();
     for _ in 0..8 {
         let read = draws.log(400.0, 4000.0);
@@ -226,7 +227,7 @@ fn multiplexed_pages(draws: &mut Draws, _: &Base) -> Vec<Step> {
 }
 
 /// A chunk every second or so, which is asked for or pushed.
-fn streaming(draws: &mut Draws, base: &Base) -> Vec<Step> {
+fn streaming(draws: &mut Draws, base: &BasePath) -> Vec<Step> {
     let period = draws.between(600.0, 3000.0);
     let share = draws.between(0.05, 0.3);
     let is_pulled = draws.chance(0.6);
@@ -245,7 +246,7 @@ fn streaming(draws: &mut Draws, base: &Base) -> Vec<Step> {
 }
 
 /// Writes at even times, of the same or of changing size.
-fn constant_rate(draws: &mut Draws, base: &Base) -> Vec<Step> {
+fn constant_rate(draws: &mut Draws, base: &BasePath) -> Vec<Step> {
     let period = draws.log(5.0, 300.0);
     let share = draws.log(0.01, 0.3);
     let changes = if draws.chance(0.3) { 2.0 } else { 1.0 };
@@ -256,7 +257,7 @@ fn constant_rate(draws: &mut Draws, base: &Base) -> Vec<Step> {
 }
 
 /// Blocks of files, and pauses in which the next ones are read and compressed.
-fn backup(draws: &mut Draws, base: &Base) -> Vec<Step> {
+fn backup(draws: &mut Draws, base: &BasePath) -> Vec<Step> {
     let mut steps = Vec::new();
     for _ in 0..8 {
         let busy = draws.between(200.0, 900.0);
@@ -269,7 +270,7 @@ fn backup(draws: &mut Draws, base: &Base) -> Vec<Step> {
 }
 
 /// Keys and their echoes, and now and then a screen.
-fn interactive(draws: &mut Draws, _: &Base) -> Vec<Step> {
+fn interactive(draws: &mut Draws, _: &BasePath) -> Vec<Step> {
     let mut steps = Vec::new();
     for _ in 0..60 {
         steps.push(request(draws.log(40.0, 700.0), draws.between(28.0, 80.0)));
@@ -285,7 +286,7 @@ fn interactive(draws: &mut Draws, _: &Base) -> Vec<Step> {
 }
 
 /// Messages of a log or of a sensor: small, at any time.
-fn small_writes(draws: &mut Draws, _: &Base) -> Vec<Step> {
+fn small_writes(draws: &mut Draws, _: &BasePath) -> Vec<Step> {
     let gap = draws.log(10.0, 400.0);
     let spread = if draws.chance(0.5) { 4.0 } else { 1.2 };
     let steps = (0..80).map(|_| {
@@ -296,13 +297,13 @@ fn small_writes(draws: &mut Draws, _: &Base) -> Vec<Step> {
 }
 
 /// One transfer, and then nothing for a long time.
-fn idle_tail(draws: &mut Draws, base: &Base) -> Vec<Step> {
+fn idle_tail(draws: &mut Draws, base: &BasePath) -> Vec<Step> {
     let busy = draws.between(150.0, 1500.0);
     vec![request(0.0, 300.0), data(base.rate * 125.0 * busy), Step::Wait(ms(60_000.0))]
 }
 
 /// Responses that take seconds each, with short pauses.
-fn bulk(draws: &mut Draws, base: &Base) -> Vec<Step> {
+fn bulk(draws: &mut Draws, base: &BasePath) -> Vec<Step> {
     let mut steps = Vec::new();
     for _ in 0..4 {
         let size = base.rate * 125.0 * draws.between(1500.0, 5000.0);

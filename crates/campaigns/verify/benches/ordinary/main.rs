@@ -5,29 +5,22 @@
 //! sender, at the receiver, in the middle, without the start of the connection, and of one direction
 //! alone. The applications record how long they had nothing to send, which is the truth; controls
 //! have more to send nearly always, and are limited as they were made (`cases`).
-//!
-//! Options, after `--`: `--runs N` (300), `--seed N` (drawn and printed unless given),
-//! `--only FAMILY`, `--number N` runs that one alone, `--jobs N` labs at a time (3), `--all` prints
-//! also what is right.
+//! `--help` lists the options.
 
 mod app;
 mod cases;
-#[path = "../truth/draws.rs"]
-#[expect(dead_code, reason = "the draws of other families")]
-mod draws;
 mod headline;
 mod run;
 mod score;
 mod views;
 
+use bench_harness::{Arguments, Fallible};
 use cases::Case;
-use host::sandbox::{self, Ended};
 use score::{Scored, Verdict};
+use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use views::View;
-
-type Fallible<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 /// Runs of a case until one is valid.
 const ATTEMPTS: usize = 2;
@@ -36,61 +29,42 @@ const ATTEMPTS: usize = 2;
 struct Options {
     runs: usize,
     seed: u64,
-    only: Option<String>,
+    only: Option<&'static str>,
     number: Option<usize>,
     jobs: usize,
     all: bool,
 }
 
-fn main() {
-    // `cargo test --benches` only checks that it builds.
-    if std::env::args().any(|argument| argument == "--test") {
-        return;
-    }
-    let code = match options() {
-        Err(error) => {
-            eprintln!("{error}");
-            2
-        }
-        Ok(options) => match sandbox::run(|| {
+const HELP: &str = "\
+cargo bench -p longhaul-verify --bench ordinary -- [OPTION]...
+  --runs N        cases (300)
+  --seed N        of the draws (from the clock, and printed)
+  --only FAMILY   cases of one family
+  --number N      that case alone
+  --jobs N        labs at a time (3)
+  --all           print also what is right";
+
+fn main() -> ExitCode {
+    bench_harness::run(HELP, |arguments| {
+        let options = options(arguments)?;
+        bench_harness::in_sandbox(|| {
             measure(&options);
-            0
-        }) {
-            Ok(Ended::Code(code)) => code,
-            other => {
-                eprintln!("{other:?}");
-                1
-            }
-        },
-    };
-    std::process::exit(code);
+            Ok(())
+        })
+    })
 }
 
-fn options() -> Fallible<Options> {
-    // From the clock: fresh seeds need not be unpredictable.
-    let seed = host::clock::unix_seconds() % 1_000_000_000;
-    let mut options = Options { runs: 300, seed, only: None, number: None, jobs: 3, all: false };
-    let mut arguments = std::env::args().skip(1);
-    while let Some(argument) = arguments.next() {
-        let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
-        match argument.as_str() {
-            "--bench" => {}
-            "--all" => options.all = true,
-            "--runs" => options.runs = value()?.parse()?,
-            "--seed" => options.seed = value()?.parse()?,
-            "--number" => options.number = Some(value()?.parse()?),
-            "--jobs" => options.jobs = value()?.parse::<usize>()?.max(1),
-            "--only" => {
-                let family = value()?;
-                if !cases::families().any(|name| name == family) {
-                    let names = cases::families().collect::<Vec<_>>().join(", ");
-                    return Err(format!("--only is one of {names}").into());
-                }
-                options.only = Some(family);
-            }
-            other => return Err(format!("no option {other}").into()),
-        }
-    }
+fn options(mut arguments: Arguments) -> Fallible<Options> {
+    let families: Vec<(&str, &str)> = cases::families().map(|name| (name, name)).collect();
+    let options = Options {
+        runs: arguments.count("--runs")?.unwrap_or(300),
+        seed: arguments.value("--seed")?.unwrap_or_else(bench_harness::fresh_seed),
+        only: arguments.one_of("--only", &families)?,
+        number: arguments.value("--number")?,
+        jobs: arguments.count("--jobs")?.unwrap_or(3),
+        all: arguments.flag("--all"),
+    };
+    arguments.end()?;
     Ok(options)
 }
 
@@ -98,7 +72,7 @@ fn measure(options: &Options) {
     let Options { runs, seed, only, number, jobs, all } = options;
     println!("seed {seed}");
     let is_wanted = |case: &Case| {
-        only.as_ref().is_none_or(|name| name == case.family)
+        only.is_none_or(|name| name == case.family)
             && number.is_none_or(|number| number == case.number)
     };
     let count = number.map_or(*runs, |number| number + 1);
@@ -177,7 +151,7 @@ fn words(case: &Case) -> String {
         case.number,
         case.family,
         case.path,
-        case.congestion,
+        case.congestion.name(),
         case.seconds,
         brief(case)
     )

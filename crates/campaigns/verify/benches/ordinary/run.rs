@@ -1,8 +1,8 @@
 //! A run in the lab.
 
-use crate::Fallible;
 use crate::app;
 use crate::cases::Case;
+use bench_harness::Fallible;
 use lab::{Lab, Options, PacketRecord};
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -42,7 +42,7 @@ pub(crate) fn run(case: &Case, seed: u64) -> Fallible<Run> {
         let bytes = (2.0 * window) as u64;
         ("net.ipv4.tcp_rmem".to_owned(), format!("4096 {} {bytes}", bytes.min(131_072)))
     });
-    let plan = Plan::pair(path, case.congestion, &Vec::from_iter(window), true);
+    let plan = Plan::pair(path, case.congestion.name(), &Vec::from_iter(window), true);
     let lab = Lab::start(&plan, Options { shared: true, ..Options::default() })?;
     let watch = lab.watch(None, SNAPLEN)?;
     let records =

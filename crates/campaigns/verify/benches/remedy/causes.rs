@@ -1,7 +1,8 @@
 //! Labelled causes, and their configuration.
 
+use crate::KEPT;
 use crate::hosts::Pair;
-use crate::{Fallible, KEPT};
+use bench_harness::Fallible;
 use record::{Limit, Measurement, Remedy};
 use units::{BitRate, ByteCount};
 

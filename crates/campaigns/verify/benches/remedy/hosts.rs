@@ -1,6 +1,6 @@
 //! A lab's pair of hosts: transfers between them, and commands on either.
 
-use crate::Fallible;
+use bench_harness::Fallible;
 use lab::{Lab, LabHost, Options};
 use perf::client::{self, ClientConfig};
 use perf::server::{Server, ServerConfig};

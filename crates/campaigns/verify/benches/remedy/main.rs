@@ -9,31 +9,23 @@ mod causes;
 mod hosts;
 mod seeds;
 
-use host::sandbox::{self, Ended};
-
-type Fallible<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
+use bench_harness::{Arguments, Fallible};
+use std::process::ExitCode;
 
 /// The promised share of a remedy's gain, and of a tuned path's rate.
 const KEPT: f64 = 0.9;
 
-fn main() {
-    // `cargo test --benches` only checks that it builds.
-    if std::env::args().any(|argument| argument == "--test") {
-        return;
-    }
-    match sandbox::run(|| i32::from(measure().inspect_err(|error| eprintln!("{error}")).is_err())) {
-        Ok(Ended::Code(code)) => std::process::exit(code),
-        other => {
-            eprintln!("{other:?}");
-            std::process::exit(1);
-        }
-    }
+const HELP: &str = "\
+cargo bench -p longhaul-verify --bench remedy -- [CASE]...
+CASE: a part of the name of a cause or of a published case (all of them)";
+
+fn main() -> ExitCode {
+    bench_harness::run_in_sandbox(HELP, measure)
 }
 
 /// Runs all cases, or those named on the command line.
-fn measure() -> Fallible<()> {
-    let named: Vec<String> =
-        std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+fn measure(arguments: Arguments) -> Fallible<()> {
+    let named = arguments.names()?;
     let wanted = |name: &str| named.is_empty() || named.iter().any(|part| name.contains(&**part));
     println!("{:<46} {:>11} {:>11} {:>11}", "", "without", "predicted", "measured");
     for cause in causes::ALL {

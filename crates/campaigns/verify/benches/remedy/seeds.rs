@@ -1,9 +1,10 @@
 //! Published cases: hosts with their original settings, tuned only by what the findings
 //! print, one remedy after the other.
 
+use crate::KEPT;
 use crate::causes::short;
 use crate::hosts::Pair;
-use crate::{Fallible, KEPT};
+use bench_harness::Fallible;
 use record::{Finding, Limit};
 use units::BitRate;
 

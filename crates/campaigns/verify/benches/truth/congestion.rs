@@ -2,21 +2,21 @@
 //! `--congestion`, in the twin. Each case runs with a control that is drawn anew, so that all
 //! of them are seen on the same paths. `--export FILE` writes what each decision rests on.
 
-use crate::Fallible;
-use crate::case::Case;
-use crate::draws::Draws;
 use crate::options::Options;
-use crate::twin_run;
+use bench_harness::Fallible;
+use control::Algorithm;
+use simulator::Scenario;
+use simulator::draws::Draws;
 use std::fmt::Write as _;
 use std::fs;
 use tcp_analysis::{CongestionEvidence, CongestionFamily};
 
 /// What the twin runs, and the family that it is of.
-const CONTROLS: [(&str, CongestionFamily); 4] = [
-    ("reno", CongestionFamily::Reno),
-    ("cubic", CongestionFamily::Cubic),
-    ("bbr", CongestionFamily::Bbr),
-    ("bbr3", CongestionFamily::Bbr),
+const CONTROLS: [(Algorithm, CongestionFamily); 4] = [
+    (Algorithm::NewReno, CongestionFamily::Reno),
+    (Algorithm::Cubic, CongestionFamily::Cubic),
+    (Algorithm::Bbr, CongestionFamily::Bbr),
+    (Algorithm::Bbr3, CongestionFamily::Bbr),
 ];
 
 /// Sets the draws of the control apart from those of the case.
@@ -33,21 +33,22 @@ struct Confusion {
 ///
 /// # Errors
 /// A case is not valid, or the file cannot be written.
-pub(crate) fn measure(options: &Options, seed: u64, cases: &[Case]) -> Fallible<()> {
+pub(crate) fn measure(options: &Options, seed: u64, cases: &[Scenario]) -> Fallible<()> {
     let mut tables = [Confusion::default(), Confusion::default()];
     let mut rows = String::from(HEADER);
     let all = crate::each_in_parallel(cases, crate::threads(), |case| {
         let control = Draws::new(seed ^ CONTROL, case.number).one(&[0, 1, 2, 3]);
-        let case = Case { congestion: CONTROLS[control].0, ..case.clone() };
-        Ok((control, twin_run::run_congestion(&case, seed)?))
+        let case = Scenario { congestion: CONTROLS[control].0, ..case.clone() };
+        Ok((control, case.run_captured(seed)?.1.congestion))
     })?;
     for (case, (control, hosts)) in cases.iter().zip(all) {
-        let (name, truth) = CONTROLS[control];
+        let (control_of, truth) = CONTROLS[control];
+        let name = control_of.name();
         for (host, found) in hosts.iter().enumerate() {
             let column = found.family.map_or(3, |family| family as usize);
             tables[host].counts[control][column] += 1;
             if host == 0 && found.family.is_some_and(|family| family != truth) {
-                println!("wrong: {} {name}: {found:?}", crate::words(case));
+                println!("wrong: {case} {name}: {found:?}");
             }
             row(&mut rows, case, host, name, found);
         }
@@ -64,7 +65,7 @@ pub(crate) fn measure(options: &Options, seed: u64, cases: &[Case]) -> Fallible<
 const HEADER: &str = "number,path_family,host,control,found,reductions,factor,halved,\
     cubic_reductions,kept,linear,cubic,clean,falls,cycles,dips,seconds\n";
 
-fn row(out: &mut String, case: &Case, host: usize, name: &str, found: &CongestionEvidence) {
+fn row(out: &mut String, case: &Scenario, host: usize, name: &str, found: &CongestionEvidence) {
     // Formatting into a string cannot fail.
     let _ = writeln!(
         out,
@@ -93,7 +94,8 @@ impl Confusion {
             format!("{:10}{:>8}{:>8}{:>8}{:>9}\n", "", "reno", "cubic", "bbr", "unknown");
         let (mut right, mut decided, mut all) = (0, 0, 0);
         let families = [CongestionFamily::Reno, CongestionFamily::Cubic, CongestionFamily::Bbr];
-        for ((name, truth), counts) in CONTROLS.iter().zip(&self.counts) {
+        for ((control, truth), counts) in CONTROLS.iter().zip(&self.counts) {
+            let name = control.name();
             let [reno, cubic, bbr, unknown] = counts;
             let _ = writeln!(text, "{name:10}{reno:>8}{cubic:>8}{bbr:>8}{unknown:>9}");
             right += counts[*truth as usize];
@@ -101,7 +103,7 @@ impl Confusion {
             all += counts.iter().sum::<u32>();
         }
         for family in families {
-            let of = |(_, truth): &(&str, CongestionFamily)| *truth == family;
+            let of = |(_, truth): &(Algorithm, CongestionFamily)| *truth == family;
             let rows = || CONTROLS.iter().zip(&self.counts);
             let hit: u32 =
                 rows().filter(|(control, _)| of(control)).map(|(_, it)| it[family as usize]).sum();

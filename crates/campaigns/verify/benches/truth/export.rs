@@ -3,15 +3,15 @@
 //! Each run gives one row for the whole of it, one for each of its segments, and two for
 //! random windows; each as seen from every vantage point.
 
-use crate::Fallible;
-use crate::case::Case;
-use crate::draws::Draws;
-use crate::label::Truth;
 use crate::options::Options;
 use crate::stored::Run;
-use crate::vantage::Vantage;
+use bench_harness::Fallible;
 use diagnose::Statistics;
 use record::{Limit, Measurement};
+use simulator::Scenario;
+use simulator::Truth;
+use simulator::Vantage;
+use simulator::draws::Draws;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 
@@ -43,7 +43,7 @@ impl Export {
     /// They cannot be written.
     pub(crate) fn run(
         &mut self,
-        case: &Case,
+        case: &Scenario,
         run: &Run,
         truth: &Truth,
         named: Option<Limit>,
@@ -74,7 +74,7 @@ fn header(measurement: &Measurement, out: &mut dyn Write) -> Fallible<()> {
 }
 
 fn rows(
-    case: &Case,
+    case: &Scenario,
     run: &Run,
     truth: &Truth,
     named: Option<Limit>,
@@ -95,7 +95,7 @@ fn rows(
     }
     let points = Vantage::ALL.into_iter();
     for vantage in points.filter(|it| run.captured.is_some() || it.captured_host().is_none()) {
-        let seen = vantage.of(run)?;
+        let seen = run.seen_from(vantage)?;
         for (kind, from, to, limit) in &spans {
             // The other samples of a sender need fewer rows: their terms are those that are
             // left, while a receiver alone has statistics of its own, and captures have terms

@@ -1,16 +1,13 @@
 //! Whether a fixed window is named, and how near its prediction is: windows and buffers of 32 KiB to
 //! 4 MiB, at most 0.7 BDP, with CUBIC, Reno and BBR, in both directions, by sysctls and by `-w`.
 
-use crate::case::Case;
-use crate::draws::{Base, Draws, bytes};
 use crate::lab_run::{LabRun, ThreadShare};
 use crate::lab_truth::HostInterval;
-use crate::label::label;
 use crate::options::Options;
-use crate::{
-    Fallible, LAB_ATTEMPTS, each_in_parallel, fresh_seed, lab_run, threads, twin_run, words,
-};
+use crate::{Fallible, LAB_ATTEMPTS, each_in_parallel, fresh_seed, lab_run, threads};
 use record::{Confidence, Finding, Limit, Measurement};
+use simulator::draws::{BasePath, Draws, KERNEL_CONTROLS};
+use simulator::{Scenario, Truth};
 use units::ByteCount;
 
 /// The range of what is in flight in all streams, bytes, and its largest share of the BDP.
@@ -41,7 +38,7 @@ const SETTINGS: [(&str, &[Limit]); 3] = [
 
 /// What a run showed.
 struct Done {
-    case: Case,
+    case: Scenario,
     /// The limit that cost the most, by the ground truth.
     truth: Limit,
     /// Whether the window bounded what was in flight, and limited the transfer.
@@ -50,27 +47,28 @@ struct Done {
 }
 
 /// The case of a number: 18 in a row have every setting, control and direction.
-fn case(seed: u64, number: usize) -> Case {
+fn case(seed: u64, number: usize) -> Scenario {
     let mut draws = Draws::new(seed, number);
     let streams = if number / 18 % 4 == 3 { draws.between(2.0, 5.0) as u32 } else { 1 };
     let each = f64::from(streams);
     let in_flight = draws.log(IN_FLIGHT.0 * each, IN_FLIGHT.1);
-    let fits = |base: &Base| in_flight <= MAX_OF_BDP * base.bdp();
+    let fits = |base: &BasePath| in_flight <= MAX_OF_BDP * base.bdp();
     let base = (0..1_000).map(|_| draws.base_within(RATES, RTTS)).find(fits);
-    let base = base.unwrap_or(Base { rate: RATES.1, rtt: RTTS.1, seconds: 0.0 });
-    let window = Some(bytes(in_flight / each));
+    let base = base.unwrap_or(BasePath { rate: RATES.1, rtt: RTTS.1, seconds: 0.0 });
+    let window = Some(ByteCount::from_f64(in_flight / each));
     let path = format!("{},{}", base.path(), draws.drop_tail(&base, (0.3, 4.0), 20.0));
-    let case = Case {
+    let case = Scenario {
         number,
-        congestion: ["cubic", "reno", "bbr"][number / 3 % 3],
+        family: SETTINGS[number % 3].0,
+        congestion: KERNEL_CONTROLS[number / 3 % 3],
         reverse: number / 9 % 2 == 1,
         streams,
-        ..Case::new(SETTINGS[number % 3].0, 0, path, 4.0 + 0.02 * base.rtt)
+        ..Scenario::new(path, 4.0 + 0.02 * base.rtt)
     };
     match number % 3 {
-        0 => Case { receive_window: window, ..case },
-        1 => Case { send_buffer: window, ..case },
-        _ => Case { window, ..case },
+        0 => Scenario { receive_window: window, ..case },
+        1 => Scenario { send_buffer: window, ..case },
+        _ => Scenario { window, ..case },
     }
 }
 
@@ -80,7 +78,7 @@ pub(crate) fn measure(options: &Options) -> Fallible<()> {
     println!("seed {seed}");
     let (part, of) = options.part;
     let numbers = (0..options.runs).filter(|number| number % of == part % of);
-    let cases: Vec<Case> = numbers.map(|number| case(seed, number)).collect();
+    let cases: Vec<Scenario> = numbers.map(|number| case(seed, number)).collect();
     let threads = if options.twin { threads() } else { 1 };
     let all = each_in_parallel(&cases, threads, |case| Ok(run(options, seed, case)))?;
     let all: Vec<Done> = all.into_iter().flatten().collect();
@@ -90,25 +88,25 @@ pub(crate) fn measure(options: &Options) -> Fallible<()> {
 }
 
 /// Runs and explains a case, as on a real path; `None` where the lab was not valid.
-fn run(options: &Options, seed: u64, case: &Case) -> Option<Done> {
+fn run(options: &Options, seed: u64, case: &Scenario) -> Option<Done> {
     let (measured, intervals) = if options.twin {
-        twin_run::run(case, seed).map(|it| (it.measurement, it.truth)).ok()?
+        case.run(seed).map(|it| (it.measurement, it.intervals)).ok()?
     } else {
         let attempt = || lab_run::run_valid(case, seed, LAB_ATTEMPTS, false).map(of_idle_machine);
         let again = |run: LabRun| if run.not_valid.is_empty() { Ok(run) } else { attempt() };
         match attempt().and_then(again) {
             Ok(run) if run.not_valid.is_empty() => (run.measurement, run.truth),
             Ok(run) => {
-                println!("{}: not valid: {}", words(case), run.not_valid.join("; "));
+                println!("{}: not valid: {}", case, run.not_valid.join("; "));
                 return None;
             }
             Err(error) => {
-                println!("{}: {error}", words(case));
+                println!("{}: {error}", case);
                 return None;
             }
         }
     };
-    let truth = label(case, &intervals).ok()?.limit;
+    let truth = Truth::of(case, &intervals).ok()?.limit;
     let is_window = [Limit::ReceiveWindow, Limit::SendBuffer, Limit::WindowScaling];
     let is_fixed = is_window.contains(&truth) && !exceeds(case, &measured);
     let finding = diagnose::explain(&Measurement { path: None, ..measured });
@@ -118,7 +116,7 @@ fn run(options: &Options, seed: u64, case: &Case) -> Option<Done> {
 }
 
 /// Whether more was ever in flight than was set.
-fn exceeds(case: &Case, m: &Measurement) -> bool {
+fn exceeds(case: &Scenario, m: &Measurement) -> bool {
     let window = case.window.or(case.receive_window).map(|set| WIDER * set.as_f64());
     let set = window.or(case.send_buffer.map(ByteCount::as_f64));
     let samples = m.streams.iter().flat_map(|stream| &stream.sender);
@@ -171,7 +169,7 @@ impl Done {
         };
         println!(
             "{verdict}: {}: true {}, found {}, prediction {:.2}",
-            words(&self.case),
+            self.case,
             self.truth.name(),
             self.finding.limit.map_or("none", Limit::name),
             self.ratio().unwrap_or(f64::NAN),
@@ -199,8 +197,8 @@ fn report(all: &[Done]) {
     for (name, _) in SETTINGS {
         row(name, &|done| done.case.family == name);
     }
-    for name in ["cubic", "reno", "bbr"] {
-        row(name, &|done| done.case.congestion == name);
+    for control in KERNEL_CONTROLS {
+        row(control.name(), &|done| done.case.congestion == control);
     }
     row("forward", &|done| !done.case.reverse);
     row("-R", &|done| done.case.reverse);

@@ -2,11 +2,8 @@
 //!
 //! Prints for each scenario goodput, retransmits, RTT and window under the real kernel and
 //! in the simulation, as medians of several runs.
-//!
-//! Options, after `--`: `--runs N` (3), `--only NAME`, and `--show NAME` (or `all`), which
-//! prints the lab's ground truth of each 100 ms of a run instead.
+//! `--help` lists the options.
 
-mod case;
 #[path = "kernel/compare.rs"]
 mod compare;
 mod lab_capture;
@@ -18,9 +15,8 @@ mod scenarios;
 #[path = "kernel/show.rs"]
 mod show;
 
-use host::sandbox::{self, Ended};
-
-type Fallible<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
+use bench_harness::Fallible;
+use std::process::ExitCode;
 
 /// Runs of a case until the lab is valid.
 const ATTEMPTS: u32 = 5;
@@ -28,47 +24,23 @@ const ATTEMPTS: u32 = 5;
 /// Of the first run; the others follow.
 const SEED: u64 = 1;
 
-struct Options {
-    runs: usize,
-    only: Option<String>,
-    show: Option<String>,
-}
+const HELP: &str = "\
+cargo bench -p longhaul-verify --bench kernel -- [OPTION]...
+  --runs N      runs of each scenario (3)
+  --only NAME   one scenario
+  --show NAME   instead, the lab's ground truth of each 100 ms of a run; all: of every scenario";
 
-fn main() {
-    // `cargo test --benches` only checks that it builds.
-    if std::env::args().any(|argument| argument == "--test") {
-        return;
-    }
-    let work = || {
-        let done = options().and_then(|options| match &options.show {
-            Some(name) => show_all(name),
-            None => compare::compare(options.runs, options.only.as_deref()),
-        });
-        i32::from(done.inspect_err(|error| eprintln!("{error}")).is_err())
-    };
-    match sandbox::run(work) {
-        Ok(Ended::Code(code)) => std::process::exit(code),
-        other => {
-            eprintln!("{other:?}");
-            std::process::exit(1);
+fn main() -> ExitCode {
+    bench_harness::run_in_sandbox(HELP, |mut arguments| {
+        let runs = arguments.count("--runs")?.unwrap_or(3);
+        let only: Option<String> = arguments.value("--only")?;
+        let shown: Option<String> = arguments.value("--show")?;
+        arguments.end()?;
+        match shown {
+            Some(name) => show_all(&name),
+            None => compare::compare(runs, only.as_deref()),
         }
-    }
-}
-
-fn options() -> Fallible<Options> {
-    let mut options = Options { runs: 3, only: None, show: None };
-    let mut arguments = std::env::args().skip(1);
-    while let Some(argument) = arguments.next() {
-        let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
-        match argument.as_str() {
-            "--bench" => {}
-            "--runs" => options.runs = value()?.parse()?,
-            "--only" => options.only = Some(value()?),
-            "--show" => options.show = Some(value()?),
-            other => return Err(format!("no option {other}").into()),
-        }
-    }
-    Ok(options)
+    })
 }
 
 fn show_all(name: &str) -> Fallible<()> {

@@ -1,11 +1,11 @@
 //! What captures at both hosts of a lab show, from the records of its packets.
 
-use crate::case::Case;
 use capture::LinkType;
 use capture::dissect::{self, Direction, Layers, TcpSegment};
 use lab::{Direction as LinkDirection, FlowKey, PacketRecord, Watch};
 use link::FateKind;
 use record::Measurement;
+use simulator::Scenario;
 use std::thread::{self, JoinHandle};
 use tcp_analysis::{Connection, PacketPosition, Requested, Rules, Sampled, Sampler, measurement};
 
@@ -29,7 +29,7 @@ struct Passing<'a> {
 /// The measurements that captures at the sender and at the receiver give; with `reverse` data
 /// goes down.
 pub(crate) fn measurements(
-    case: &Case,
+    case: &Scenario,
     records: &[PacketRecord],
     streams: &[FlowKey],
 ) -> [Measurement; 2] {
@@ -40,7 +40,7 @@ pub(crate) fn measurements(
             measured.extend(sampled(&packets, stream));
         }
         let requested = Requested {
-            congestion: Some(case.congestion),
+            congestion: Some(case.congestion.name()),
             rate: case.rate,
             pacing: case.pacing,
             window: None,

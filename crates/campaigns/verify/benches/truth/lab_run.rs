@@ -14,10 +14,9 @@ mod slow_sink;
 
 pub(crate) use clocks::{Clocks, CpuReading, ReceiverReading, SenderReading, ThreadShare};
 
-use crate::Fallible;
-use crate::case::Case;
 use crate::lab_capture;
 use crate::lab_truth::{self, HostInterval, Logged};
+use bench_harness::Fallible;
 use cross::CrossTraffic;
 use host::clock;
 use lab::{FlowKey, Lab, LabHost, Options};
@@ -27,6 +26,7 @@ use perf::{
     server::{Server, ServerConfig},
 };
 use record::{Direction, Measurement, PathReport};
+use simulator::Scenario;
 use slow_sink::SlowSink;
 use std::sync::OnceLock;
 use std::thread;
@@ -58,7 +58,12 @@ pub(crate) struct LabRun {
 const MAX_PAUSE: Duration = Duration::from_millis(30);
 
 /// Runs a case, again as long as the lab is not valid, at most `attempts` times.
-pub(crate) fn run_valid(case: &Case, seed: u64, attempts: u32, captures: bool) -> Fallible<LabRun> {
+pub(crate) fn run_valid(
+    case: &Scenario,
+    seed: u64,
+    attempts: u32,
+    captures: bool,
+) -> Fallible<LabRun> {
     for _ in 1..attempts {
         wait_for_idle_machine();
         let run = run(case, seed, captures)?;
@@ -122,10 +127,9 @@ impl Drop for Ending<'_> {
 
 /// Runs a case; the path's draws are those of the seed and the case's number. With `captures`,
 /// also what captures at both hosts show.
-pub(crate) fn run(case: &Case, seed: u64, captures: bool) -> Fallible<LabRun> {
-    let seed = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(case.number as u64);
-    let path = format!("{},seed={seed}", case.path).parse()?;
-    let plan = Plan::pair(path, case.congestion, &sysctls(case), true);
+pub(crate) fn run(case: &Scenario, seed: u64, captures: bool) -> Fallible<LabRun> {
+    let path = format!("{},seed={}", case.path, case.path_seed(seed)).parse()?;
+    let plan = Plan::pair(path, case.congestion.name(), &sysctls(case), true);
     let lab = Lab::start(&plan, Options::default())?;
     lab.log_intervals();
     let records = match captures {
@@ -198,7 +202,7 @@ fn ends(lab: &Lab, reverse: bool) -> (&LabHost, &LabHost) {
     if reverse { (lab.server(), lab.client()) } else { (lab.client(), lab.server()) }
 }
 
-fn sysctls(case: &Case) -> Vec<(String, String)> {
+fn sysctls(case: &Scenario) -> Vec<(String, String)> {
     let mut all = Vec::new();
     let mut set = |key: &str, value: String| all.push((format!("net.ipv4.{key}"), value));
     // At least two segments with the kernel's own overhead.
@@ -222,7 +226,7 @@ fn sysctls(case: &Case) -> Vec<(String, String)> {
 
 /// The measured transfer, with the flows of its streams.
 fn transfer(
-    case: &Case,
+    case: &Scenario,
     lab: &Lab,
     sink: Option<std::path::PathBuf>,
     clock: &TestClock,

@@ -14,8 +14,8 @@
 mod cases;
 mod hosts;
 
-use crate::Fallible;
 use crate::options::Options;
+use bench_harness::Fallible;
 use cases::{CASES, LocalCase};
 use hosts::Hosts;
 use perf::client::{self, ClientConfig};

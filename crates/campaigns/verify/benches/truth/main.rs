@@ -6,94 +6,55 @@
 //! Prints the share of right findings by family, the confusion matrix, findings that are
 //! wrong with confidence "sure", and how well the probabilities are calibrated.
 //!
-//! Options, after `--`: `--twin` runs in the twin; `--set balanced|bulk` draws every family with
-//! CUBIC, Reno and BBR, one and several streams, both directions, and ample and default buffers in
-//! equal parts (the default), or mostly CUBIC, one stream and forward; `--runs N` (300), `--seed N` (drawn and
-//! printed unless given), `--part I/N` to split the work among processes, `--only FAMILY`,
-//! `--save DIR` stores every run, `--load DIR` labels and explains stored ones again,
-//! `--export FILE` writes the statistics of each run, for fitting, `--labels` leaves out the
-//! diagnosis and prints how often each family has which limit, `--show NUMBER` prints the
-//! ground truth of one case, `--vantage full|receiver|watch|slow|capture-sender|
-//! capture-receiver` explains what is seen from there, `--diagram FILE` draws the reliability diagram as SVG,
-//! `--congestion` compares the family of congestion control that captures show with the true one,
-//! `--decide-policer` runs pairs of a policer and a queue of the same depth with the test that
-//! `test --decide` chooses (`policer`),
-//! `--fixed-windows` runs windows and buffers far below the BDP, and compares finding and prediction
-//! with what was set and achieved (`fixed_windows`),
-//! `--local` runs transfers inside this host, where the CPU's cost per byte decides (`local`).
+//! `--help` lists the options.
 
-mod calibration;
-mod case;
 mod congestion;
-mod diagram;
-mod draws;
 mod export;
-mod families;
 mod fixed_windows;
 mod lab_capture;
 mod lab_run;
 mod lab_truth;
-mod label;
 mod local;
 mod options;
 mod policer;
-mod scored;
 mod show;
 #[path = "kernel/show.rs"]
 mod show_lab;
 mod stored;
-mod table;
-mod twin_capture;
-mod twin_run;
-mod vantage;
 
-use case::Case;
-use host::sandbox::{self, Ended};
+use bench_harness::{Fallible, fresh_seed};
 use lab_run::{LabRun, ThreadShare};
-use label::Truth;
 use options::Options;
 use record::Measurement;
-use scored::Scored;
+use simulator::score::{self, Calibration, Confusion, Scored};
+use simulator::{Scenario, Truth};
 use std::path::Path;
+use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use stored::Run;
 
-type Fallible<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
-
-fn main() {
-    // `cargo test --benches` only checks that it builds, and runs its unit tests.
-    if std::env::args().any(|argument| argument == "--test") {
-        return;
-    }
-    let work = |options: &Options| {
-        let done = match &options.load {
-            _ if options.local => local::measure(options),
-            _ if options.decide_policer => policer::measure(options),
-            _ if options.fixed_windows => fixed_windows::measure(options),
-            Some(folder) => explain_stored(options, folder),
-            None => match options.show {
-                Some(number) => show(options, number),
-                None => measure(options),
-            },
-        };
-        i32::from(done.inspect_err(|error| eprintln!("{error}")).is_err())
-    };
-    let code = match options::parse() {
-        Err(error) => {
-            eprintln!("{error}");
-            2
+fn main() -> ExitCode {
+    bench_harness::run(options::HELP, |arguments| {
+        let options = options::parse(arguments)?;
+        if options.twin || options.load.is_some() {
+            return work(&options);
         }
-        Ok(options) if options.twin || options.load.is_some() => work(&options),
-        Ok(options) => match sandbox::run(|| work(&options)) {
-            Ok(Ended::Code(code)) => code,
-            other => {
-                eprintln!("{other:?}");
-                1
-            }
+        bench_harness::in_sandbox(|| work(&options))
+    })
+}
+
+fn work(options: &Options) -> Fallible<()> {
+    match &options.load {
+        _ if options.local => local::measure(options),
+        _ if options.decide_policer => policer::measure(options),
+        _ if options.fixed_windows => fixed_windows::measure(options),
+        Some(folder) => explain_stored(options, folder),
+        None => match options.show {
+            Some(number) => show(options, number),
+            None => measure(options),
         },
-    };
-    std::process::exit(code);
+    }
 }
 
 /// Cases that are run before their results are written: bounds the memory.
@@ -104,9 +65,9 @@ fn measure(options: &Options) -> Fallible<()> {
     println!("seed {seed}");
     let (part, of) = options.part;
     let only = options.only.as_deref();
-    let cases: Vec<Case> = (0..options.runs)
+    let cases: Vec<Scenario> = (0..options.runs)
         .filter(|number| number % of == part % of)
-        .map(|number| families::case(options.environment(), options.draw, seed, number))
+        .map(|number| Scenario::draw(options.scenarios(), seed, number))
         .filter(|case| only.is_none_or(|name| name == case.family))
         .collect();
     if options.congestion {
@@ -122,7 +83,7 @@ fn measure(options: &Options) -> Fallible<()> {
         for (case, done) in in_parallel(options, seed, chunk, threads)? {
             let Some((run, truth, one)) = done else {
                 left_out += 1;
-                println!("not valid, left out: {}", words(case));
+                println!("not valid, left out: {}", case);
                 continue;
             };
             if let Some(folder) = &options.save {
@@ -131,7 +92,7 @@ fn measure(options: &Options) -> Fallible<()> {
             if let Some(out) = &mut out {
                 out.run(case, &run, &truth, one.from_tcp_info)?;
             }
-            one.tell(&run.case, options.labels);
+            tell(&one, &run.case, options.labels);
             scored.push(one);
         }
     }
@@ -143,7 +104,7 @@ fn measure(options: &Options) -> Fallible<()> {
     report(options, &scored)
 }
 
-type Done<'a> = (&'a Case, Option<(Run, Truth, Scored)>);
+type Done<'a> = (&'a Scenario, Option<(Run, Truth, Scored)>);
 
 /// Runs of a case in the lab until one is valid.
 const LAB_ATTEMPTS: u32 = 2;
@@ -152,7 +113,7 @@ const LAB_ATTEMPTS: u32 = 2;
 fn in_parallel<'a>(
     options: &Options,
     seed: u64,
-    cases: &'a [Case],
+    cases: &'a [Scenario],
     threads: usize,
 ) -> Fallible<Vec<Done<'a>>> {
     each_in_parallel(cases, threads, |case| run(options, seed, case))
@@ -160,9 +121,9 @@ fn in_parallel<'a>(
 
 /// What `work` makes of each case, in their order.
 fn each_in_parallel<'a, T: Send>(
-    cases: &'a [Case],
+    cases: &'a [Scenario],
     threads: usize,
-    work: impl Fn(&'a Case) -> Fallible<T> + Sync,
+    work: impl Fn(&'a Scenario) -> Fallible<T> + Sync,
 ) -> Fallible<Vec<T>> {
     let next = AtomicUsize::new(0);
     let results: Mutex<Vec<(usize, Fallible<T>)>> = Mutex::default();
@@ -183,18 +144,18 @@ fn each_in_parallel<'a, T: Send>(
     results.into_iter().map(|(_, result)| result).collect()
 }
 
-fn run<'a>(options: &Options, seed: u64, case: &'a Case) -> Fallible<Done<'a>> {
-    let words = words(case);
+fn run<'a>(options: &Options, seed: u64, case: &'a Scenario) -> Fallible<Done<'a>> {
+    let words = case.to_string();
     let captures = options.vantage.captured_host().is_some();
     let (intervals, cpu_limited, measurement, captured) = if options.twin {
         let failed = |error| format!("{words}: {error}");
-        let (outcome, captured) = if captures {
-            let (outcome, captured) = twin_run::run_captured(case, seed).map_err(failed)?;
-            (outcome, Some(captured))
+        let (run, captured) = if captures {
+            let (run, captures) = case.run_captured(seed).map_err(failed)?;
+            (run, Some(captures.measurements))
         } else {
-            (twin_run::run(case, seed).map_err(failed)?, None)
+            (case.run(seed).map_err(failed)?, None)
         };
-        (outcome.truth, false, outcome.measurement, captured)
+        (run.intervals, false, run.measurement, captured)
     } else {
         // A test that fails on a busy machine is no finding either.
         match lab_run::run_valid(case, seed, LAB_ATTEMPTS, captures) {
@@ -220,9 +181,9 @@ fn run<'a>(options: &Options, seed: u64, case: &'a Case) -> Fallible<Done<'a>> {
 }
 
 /// The finding of a measurement beside its truth; as on a real path, without a path report.
-fn scored(options: &Options, case: &Case, run: &Run, truth: &Truth) -> Fallible<Scored> {
+fn scored(options: &Options, case: &Scenario, run: &Run, truth: &Truth) -> Fallible<Scored> {
     let explain = |seen: Measurement| diagnose::explain(&Measurement { path: None, ..seen });
-    let seen = options.vantage.of(run)?;
+    let seen = run.seen_from(options.vantage)?;
     let finding = (!options.labels).then(|| explain(seen));
     let mut scored = Scored::new(case, truth, finding);
     if options.vantage.captured_host().is_some() && !options.labels {
@@ -243,17 +204,16 @@ fn is_cpu_limited(run: &LabRun) -> bool {
 
 fn show(options: &Options, number: usize) -> Fallible<()> {
     let seed = options.seed.ok_or("--show needs --seed")?;
-    let case = families::case(options.environment(), options.draw, seed, number);
+    let case = Scenario::draw(options.scenarios(), seed, number);
     if !options.twin {
         let run = lab_run::run_valid(&case, seed, LAB_ATTEMPTS, false)?;
         println!("{}", show_lab::Table { case: &case, run: &run });
         return Ok(());
     }
-    let outcome = twin_run::run(&case, seed)?;
-    let truth = label::label(&case, &outcome.truth)?;
-    println!("{}", words(&case));
-    show::show(&outcome.truth, &truth);
-    let finding = diagnose::explain(&Measurement { path: None, ..outcome.measurement });
+    let run = case.run(seed)?;
+    println!("{case}");
+    show::show(&run.intervals, &run.truth);
+    let finding = diagnose::explain(&Measurement { path: None, ..run.measurement });
     println!("{}", finding.sentence);
     Ok(())
 }
@@ -262,8 +222,8 @@ fn explain_stored(options: &Options, folder: &Path) -> Fallible<()> {
     let mut out = export::create(options)?;
     let mut all = Vec::new();
     for run in stored::load(folder)? {
-        let case = families::case(options.environment(), options.draw, run.seed, run.number);
-        if words(&case) != run.case {
+        let case = Scenario::draw(options.scenarios(), run.seed, run.number);
+        if case.to_string() != run.case {
             return Err(format!("the families have changed since this run: {}", run.case).into());
         }
         let truth = run.truth(&case)?;
@@ -271,7 +231,7 @@ fn explain_stored(options: &Options, folder: &Path) -> Fallible<()> {
         if let Some(out) = &mut out {
             out.run(&case, &run, &truth, one.from_tcp_info)?;
         }
-        one.tell(&run.case, options.labels);
+        tell(&one, &run.case, options.labels);
         all.push(one);
     }
     if let Some(out) = out {
@@ -281,52 +241,28 @@ fn explain_stored(options: &Options, folder: &Path) -> Fallible<()> {
 }
 
 fn report(options: &Options, scored: &[Scored]) -> Fallible<()> {
-    println!("{}", table::labels(scored));
+    println!("{}", score::labels(scored));
     if !options.labels {
-        let calibration = calibration::Calibration::of(scored);
-        println!("{}", table::Table::of(scored));
-        println!("{}", table::segments(scored));
+        let calibration = Calibration::of(scored);
+        println!("{}", Confusion::of(scored));
+        println!("{}", score::segments(scored));
         if options.vantage.captured_host().is_some() {
-            println!("{}", table::agreement(scored));
+            println!("{}", score::agreement(scored));
         }
         println!("{calibration}");
         if let Some(file) = &options.diagram {
-            std::fs::write(file, diagram::reliability(calibration.bins()))?;
+            std::fs::write(file, score::reliability_diagram(calibration.bins()))?;
         }
     }
     Ok(())
 }
 
-fn words(case: &Case) -> String {
-    let mut words = format!("{} {} {}", case.number, case.family, case.path);
-    words += &format!(" {} x{} {:.1} s", case.congestion, case.streams, case.seconds);
-    if case.reverse {
-        words += " reverse";
-    }
-    for (name, rate) in [("rate", case.rate), ("pacing", case.pacing), ("reader", case.reader)] {
-        words += &rate.map_or(String::new(), |rate| format!(" {name} {rate}"));
-    }
-    let sizes = [
-        ("send buffer", case.send_buffer),
-        ("receive window", case.receive_window),
-        ("-w", case.window),
-        ("block", case.block.filter(|_| case.rate.is_none())),
-    ];
-    for (name, size) in sizes {
-        words += &size.map_or(String::new(), |size| format!(" {name} {size}"));
-    }
-    if case.ecn {
-        words += " ecn";
-    }
-    case.cross.iter().for_each(|cross| words += &format!(" {cross:?}"));
-    words
+/// Prints a finding that is wrong, or with `labels` the truth.
+fn tell(one: &Scored, case: &str, labels: bool) {
+    let told = if labels { Some(one.label(case)) } else { one.mistake(case) };
+    told.iter().for_each(|text| println!("{text}"));
 }
 
 fn threads() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
-}
-
-/// From the clock: fresh seeds need not be unpredictable.
-fn fresh_seed() -> u64 {
-    host::clock::unix_seconds() % 1_000_000_000
 }

@@ -1,13 +1,12 @@
 //! The options of the bench.
 
-use crate::Fallible;
-use crate::families::{self, Environment};
 use crate::local::Set;
-use crate::vantage::Vantage;
+use bench_harness::{Arguments, Fallible};
+use simulator::{Hosts, Proportions, ScenarioSet, Vantage};
 use std::path::PathBuf;
 
 /// What to run and what to print; the module of the bench says what each is.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Options {
     pub(crate) twin: bool,
     pub(crate) labels: bool,
@@ -26,66 +25,86 @@ pub(crate) struct Options {
     pub(crate) decide_policer: bool,
     pub(crate) fixed_windows: bool,
     /// Of the families.
-    pub(crate) draw: families::Set,
+    pub(crate) proportions: Proportions,
     /// Of `local`.
     pub(crate) set: Option<Set>,
 }
 
 impl Options {
-    pub(crate) const fn environment(&self) -> Environment {
-        if self.twin { Environment::Twin } else { Environment::Lab }
+    pub(crate) const fn scenarios(&self) -> ScenarioSet {
+        let hosts = if self.twin { Hosts::Simulated } else { Hosts::Real };
+        ScenarioSet { hosts, proportions: self.proportions }
     }
 }
+
+pub(crate) const HELP: &str = "\
+cargo bench -p longhaul-verify --bench truth -- [OPTION]...
+What is run:
+  --twin             in the simulated twin; without it, in the lab
+  --set SET          balanced: every family with CUBIC, Reno and BBR, one and several streams, both
+                     directions, ample and default buffers in equal parts; bulk: mostly CUBIC, one
+                     stream, forward (balanced)
+  --runs N           cases (300)
+  --seed N           of the draws (from the clock, and printed)
+  --part I/N         one of N processes that share the cases
+  --only FAMILY      cases of one family
+  --fixed-windows    windows and buffers far below the BDP: finding and prediction beside what was
+                     set and achieved
+  --decide-policer   pairs of a policer and a queue of the same depth, decided by second tests
+  --local            transfers inside this host, where the CPU's cost per byte decides;
+                     --set development or held-out
+What is done with it:
+  --vantage POINT    explain what is seen from there: full, receiver, watch, slow, capture-sender,
+                     capture-receiver (full)
+  --labels           how often each family has which limit, without a diagnosis
+  --congestion       the family of congestion control that captures show beside the true one
+  --show NUMBER      the ground truth of one case
+  --save DIR         store every run; --load DIR labels and explains stored ones again
+  --export FILE      the statistics of each run, for fitting
+  --diagram FILE     the reliability diagram, as SVG";
 
 /// Of the command line.
 ///
 /// # Errors
 /// An option is unknown or its value is not valid.
-pub(crate) fn parse() -> Fallible<Options> {
-    let mut options = Options { runs: 300, part: (0, 1), ..Options::default() };
-    let mut arguments = std::env::args().skip(1);
-    while let Some(argument) = arguments.next() {
-        let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
-        match argument.as_str() {
-            "--bench" => {}
-            "--twin" => options.twin = true,
-            "--congestion" => (options.congestion, options.twin) = (true, true),
-            "--local" => options.local = true,
-            "--decide-policer" => options.decide_policer = true,
-            "--fixed-windows" => options.fixed_windows = true,
-            "--set" => match value()?.as_str() {
-                "balanced" => options.draw = families::Set::Balanced,
-                "bulk" => options.draw = families::Set::Bulk,
-                "development" => options.set = Some(Set::Development),
-                "held-out" => options.set = Some(Set::HeldOut),
-                other => {
-                    let known = "balanced or bulk; with --local development or held-out";
-                    return Err(format!("--set is {known}, not {other}").into());
-                }
-            },
-            "--labels" => options.labels = true,
-            "--show" => options.show = Some(value()?.parse()?),
-            "--runs" => options.runs = value()?.parse()?,
-            "--seed" => options.seed = Some(value()?.parse()?),
-            "--part" => {
-                let value = value()?;
-                let (part, of) = value.split_once('/').ok_or("--part is I/N")?;
-                options.part = (part.parse()?, of.parse::<usize>()?.max(1));
-            }
-            "--only" => options.only = Some(value()?),
-            "--save" => options.save = Some(value()?.into()),
-            "--load" => options.load = Some(value()?.into()),
-            "--vantage" => {
-                let value = value()?;
-                let known = Vantage::ALL.into_iter().find(|vantage| vantage.name() == value);
-                options.vantage = known.ok_or_else(|| {
-                    format!("--vantage is {}", Vantage::ALL.map(Vantage::name).join(", "))
-                })?;
-            }
-            "--diagram" => options.diagram = Some(value()?.into()),
-            "--export" => options.export = Some(value()?.into()),
-            other => return Err(format!("no option {other}").into()),
+pub(crate) fn parse(mut arguments: Arguments) -> Fallible<Options> {
+    let congestion = arguments.flag("--congestion");
+    let twin = arguments.flag("--twin") || congestion;
+    let sets = [
+        ("balanced", (Some(Proportions::Balanced), None)),
+        ("bulk", (Some(Proportions::Bulk), None)),
+        ("development", (None, Some(Set::Development))),
+        ("held-out", (None, Some(Set::HeldOut))),
+    ];
+    let (proportions, set) = arguments.one_of("--set", &sets)?.unwrap_or_default();
+    let part = match arguments.value::<String>("--part")? {
+        None => (0, 1),
+        Some(value) => {
+            let (part, of) = value.split_once('/').ok_or("--part is I/N")?;
+            (part.parse()?, of.parse::<usize>()?.max(1))
         }
-    }
+    };
+    let vantages = Vantage::ALL.map(|vantage| (vantage.name(), vantage));
+    let options = Options {
+        twin,
+        congestion,
+        labels: arguments.flag("--labels"),
+        show: arguments.value("--show")?,
+        runs: arguments.count("--runs")?.unwrap_or(300),
+        seed: arguments.value("--seed")?,
+        part,
+        only: arguments.value("--only")?,
+        save: arguments.value("--save")?,
+        load: arguments.value("--load")?,
+        export: arguments.value("--export")?,
+        vantage: arguments.one_of("--vantage", &vantages)?.unwrap_or_default(),
+        diagram: arguments.value("--diagram")?,
+        local: arguments.flag("--local"),
+        decide_policer: arguments.flag("--decide-policer"),
+        fixed_windows: arguments.flag("--fixed-windows"),
+        proportions: proportions.unwrap_or_default(),
+        set,
+    };
+    arguments.end()?;
     Ok(options)
 }

@@ -1,15 +1,16 @@
 //! How often `test --decide` tells a policer from a shallow queue: pairs of both on the same rate, RTT
 //! and depth, in labs, with the first test and the trains that follow as the command runs them.
 
-use crate::draws::Draws;
 use crate::options::Options;
-use crate::{Fallible, fresh_seed};
+use bench_harness::{Fallible, fresh_seed};
+use control::Algorithm;
 use diagnose::deciding::DROPPING_ALIKE;
 use lab::{Lab, Options as LabOptions};
 use perf::client::{self, ClientConfig};
 use perf::server::{Server, ServerConfig};
 use perf::{ServerEvent, StopFlag};
 use record::{Decided, Direction, Finding, Limit, Measurement};
+use simulator::draws::{Draws, KERNEL_CONTROLS};
 use std::time::Duration;
 use topology::Plan;
 
@@ -28,7 +29,7 @@ struct Pair {
     mbit: f64,
     rtt_ms: f64,
     bytes: f64,
-    congestion: &'static str,
+    congestion: Algorithm,
     reverse: bool,
     seed: u64,
 }
@@ -79,7 +80,7 @@ impl Pair {
             self.rtt_ms,
             self.bytes / (self.mbit * self.rtt_ms * 125.0),
             self.bytes / 1500.0,
-            self.congestion,
+            self.congestion.name(),
             if self.reverse { " -R" } else { "" }
         )
     }
@@ -150,7 +151,7 @@ fn run_valid(pair: Pair, truth: Limit) -> Fallible<Done> {
 }
 
 fn run(pair: Pair, truth: Limit) -> Fallible<Done> {
-    let plan = Plan::pair(pair.path(truth).parse()?, pair.congestion, &[], true);
+    let plan = Plan::pair(pair.path(truth).parse()?, pair.congestion.name(), &[], true);
     let lab = Lab::start(&plan, LabOptions::default())?;
     let config = ClientConfig {
         seconds: (4.0 + pair.rtt_ms * 0.015).min(6.0),
@@ -221,8 +222,8 @@ fn report(all: &[Done]) {
         let within = |done: &Done| (low..high).contains(&done.pair.mbit);
         row(&format!("{low} to {high} Mbit/s"), &within);
     }
-    for congestion in ["cubic", "reno", "bbr"] {
-        row(congestion, &|done| done.pair.congestion == congestion);
+    for control in KERNEL_CONTROLS {
+        row(control.name(), &|done| done.pair.congestion == control);
     }
     row("-R", &|done| done.pair.reverse);
     let sent = all.iter().filter(|done| done.trains > 1).count();

@@ -1,6 +1,6 @@
 //! The ground truth of one run, interval by interval.
 
-use crate::label::Truth;
+use simulator::Truth;
 use twin::TruthInterval;
 
 /// Prints a line for each interval: its limit, utilization, queue, and for each measured

@@ -1,10 +1,9 @@
 //! Runs as files.
 
-use crate::Fallible;
-use crate::case::Case;
-use crate::label::{self, TrueSegment, Truth};
+use bench_harness::Fallible;
 use record::{Limit, Measurement};
 use serde::{Deserialize, Serialize};
+use simulator::{Scenario, TrueSegment, Truth, Vantage};
 use std::path::{Path, PathBuf};
 use twin::TruthInterval;
 
@@ -30,14 +29,23 @@ impl Run {
     ///
     /// # Errors
     /// The path of the case is not valid.
-    pub(crate) fn truth(&self, case: &Case) -> Fallible<Truth> {
-        let truth = label::label(case, &self.intervals)?;
+    pub(crate) fn truth(&self, case: &Scenario) -> Fallible<Truth> {
+        let truth = Truth::of(case, &self.intervals)?;
         if !self.cpu_limited {
             return Ok(truth);
         }
         let whole = TrueSegment { from_s: 0.0, to_s: case.seconds, limit: Limit::Cpu };
         let (limit, shares) = (Limit::Cpu, vec![(Limit::Cpu, 1.0)]);
         Ok(Truth { limit, segments: vec![whole], shares, near_s: truth.near_s })
+    }
+
+    /// The run as seen from a vantage point.
+    ///
+    /// # Errors
+    /// The run has no captures.
+    pub(crate) fn seen_from(&self, vantage: Vantage) -> Fallible<Measurement> {
+        let seen = vantage.view(&self.measurement, self.captured.as_ref());
+        Ok(seen.ok_or("the run was stored without captures")?)
     }
 }
 

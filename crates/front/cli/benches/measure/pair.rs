@@ -1,7 +1,7 @@
 //! Two hosts, one cable: network namespaces with a veth pair between them,
 //! all of which is gone with this process.
 
-use crate::Fallible;
+use bench_harness::Fallible;
 use host::netns::NetNs;
 use std::process::{Child, Command, Stdio};
 

@@ -55,6 +55,18 @@ fn explain_reads_standard_input() {
     assert!(!done && error.contains("cannot explain standard input: it is of"), "{error}");
 }
 
+/// It is read once, so that its streams are listed without an explanation.
+#[test]
+fn streams_of_standard_input() {
+    let packets = Conversation { lose_every: 100, ..Conversation::default() }.packets();
+    let (done, text, error) =
+        piped(&["pcap", "streams", "-", "--json"], &conversation::file(&packets));
+    assert!(done, "{error}");
+    let document: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let stream = &document["files"][0]["streams"][0];
+    assert!(stream["payload_bytes"].as_u64().unwrap() > 0 && stream["limit"].is_null(), "{stream}");
+}
+
 #[test]
 fn other_captures_are_named_with_the_command_that_converts() {
     let (_folder, path) = saved(b"snoop\0\0\0\0\0\0\x02\0\0\0\x04");

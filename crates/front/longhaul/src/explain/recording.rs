@@ -14,6 +14,7 @@ use watch::Transfer;
 const SCHEMA: &str = "longhaul.explained-recording/2";
 
 /// The connections of a recording.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct ExplainedRecording {
     /// Name and version of the document.
@@ -29,6 +30,7 @@ pub struct ExplainedRecording {
 }
 
 /// A connection of a recording.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct ExplainedConnection {
     /// Addresses and owner.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use topology::Plan;
 
 /// A lab that has ended.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LabDocument {
     /// `longhaul.lab/1`.
@@ -31,6 +32,7 @@ const fn done() -> EndReason {
 }
 
 /// A link's report under its name.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LinkDocument {
     /// Its path, configured and measured.
@@ -43,6 +45,7 @@ pub struct LinkDocument {
 }
 
 /// A program of a lab that has ended.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LabProgramReport {
     /// Its host.
@@ -60,6 +63,7 @@ pub struct LabProgramReport {
 }
 
 /// A running lab.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunningLab {
     /// Its name.
@@ -70,6 +74,7 @@ pub struct RunningLab {
 }
 
 /// A program that ran on a host of a running lab.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExecDocument {
     /// `longhaul.lab-exec/1`.
@@ -85,6 +90,7 @@ pub struct ExecDocument {
 }
 
 /// A changed link of a running lab.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetDocument {
     /// `longhaul.lab-set/1`.

@@ -7,6 +7,7 @@ use serde::Serialize;
 use topology::{Emulator, EmulatorSettings, PATHS, PathSpec, UserPaths};
 
 /// A named path.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NamedPath {
     /// Its name.

@@ -21,6 +21,7 @@ pub(crate) fn seconds(ns: u64) -> f64 {
 }
 
 /// A document of several files.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct Files<F> {
     /// The files that could be read, in the order of the request.
@@ -49,6 +50,7 @@ impl<F> Files<F> {
 }
 
 /// Where a file broke off.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct Broken {
     /// The last packet before it; 0 if there is none.
@@ -87,6 +89,7 @@ macro_rules! file_object {
 pub(crate) use file_object;
 
 /// An interface of a capture.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct Interface {
     /// Its description; empty where there is none.
@@ -110,6 +113,7 @@ pub struct Interface {
 }
 
 /// Packets in headers of one kind that are not dissected.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct NotUnderstood {
     /// How many.
@@ -119,6 +123,7 @@ pub struct NotUnderstood {
 }
 
 /// The summary of a file.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct SummaryFile {
     /// True if its integers are big-endian.
@@ -127,10 +132,10 @@ pub struct SummaryFile {
     pub broken: Option<Broken>,
     /// Bytes on the wire.
     pub bytes: u64,
-    /// Bytes in the file.
-    pub captured_bytes: u64,
     /// Programs and systems that wrote it.
     pub captured_by: Vec<String>,
+    /// Bytes in the file.
+    pub captured_bytes: u64,
     /// Comments on the whole file.
     pub comments: Vec<String>,
     /// Its compression.
@@ -225,6 +230,7 @@ impl SummaryFile {
 }
 
 /// A protocol below others.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct ProtocolRow {
     /// Bytes of the frames that have it, whole.
@@ -266,6 +272,7 @@ impl ProtocolRow {
 }
 
 /// The protocols of a file.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct HierarchyFile {
     /// Where it broke off.

@@ -116,7 +116,7 @@ fn drawn(
             (*number, Recorder::new(start_ns, is_sorted, carries, limits(wanted.len())))
         })
         .collect();
-    // As `pcap streams` explains them: those of one test together.
+    // As in the list of streams: those of one test are explained together.
     let transfers = analysis.transfers_of(wanted);
     let explained = analysis.explain_packets(path, &transfers, on_read, stop, |it| {
         if let Some(recorder) = recorders.get_mut(&it.stream) {

@@ -40,7 +40,10 @@ pub fn read(
     // Standard input cannot be read twice.
     let is_explained = path != Path::new("-") && !analysis.capture.is_interrupted;
     let largest = if is_explained { analysis.largest(MAX_EXPLAINED) } else { Vec::new() };
-    let explained = analysis.explain(path, &largest, on_read, stop)?;
+    let explained = match largest.is_empty() {
+        true => Vec::new(),
+        false => analysis.explain(path, &largest, on_read, stop)?,
+    };
     let order = worst_first(&analysis);
     Ok(StreamsRead { analysis, is_explained, explained, order })
 }

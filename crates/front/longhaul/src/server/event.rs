@@ -12,6 +12,7 @@ pub const SERVER_EVENT_SCHEMA: &str = "longhaul.server-event/1";
 /// An event. Times are in seconds, rates in bit/s, directions as seen from the server.
 ///
 /// Text of clients and peers is as they sent it: whoever prints it removes control characters.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum ServerEvent {
@@ -107,6 +108,7 @@ pub enum ServerEvent {
 }
 
 /// An event as a line of a log.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, serde::Serialize)]
 pub struct ServerLine<'a> {
     /// [`SERVER_EVENT_SCHEMA`].
@@ -128,6 +130,7 @@ impl<'a> ServerLine<'a> {
 }
 
 /// Where the server listens, and its limits.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Listening {
     /// The address, with the port that the kernel chose.
@@ -141,6 +144,7 @@ pub struct Listening {
 }
 
 /// Limits of tests.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct TestLimits {
     /// Concurrent tests.
@@ -180,6 +184,7 @@ impl Listening {
 }
 
 /// A test that begins.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct TestStarted {
     /// Its number, from 1.
@@ -241,6 +246,7 @@ fn count<S: Serializer>(streams: &[u32], serializer: S) -> Result<S::Ok, S::Erro
 }
 
 /// The figures of an interval that are reported.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(serde::Serialize)]
 struct IntervalFigures {
     stream: Option<u32>,
@@ -256,6 +262,7 @@ struct IntervalFigures {
     omitted: bool,
 }
 
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(serde::Serialize)]
 struct DatagramFigures {
     packets: u64,
@@ -288,6 +295,7 @@ fn interval_figures<S: Serializer>(of: &Interval, serializer: S) -> Result<S::Ok
 }
 
 /// A test that completed.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct TestFinished {
     /// The test.
@@ -330,6 +338,7 @@ impl TestFinished {
 }
 
 /// Datagram totals of one direction.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct DatagramTotals {
     /// This end sent them.
@@ -343,6 +352,7 @@ pub struct DatagramTotals {
 }
 
 /// Numbers of events of each kind.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct HeldBack {
     /// All of them.

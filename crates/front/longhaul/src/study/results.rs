@@ -56,6 +56,7 @@ pub enum ExportForm {
 }
 
 /// What an export came to.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Exported {

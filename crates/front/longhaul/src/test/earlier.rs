@@ -8,6 +8,7 @@ use std::path::Path;
 use store::Baseline;
 
 /// The figures of an earlier test, or of repeated ones.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Earlier {

@@ -13,6 +13,7 @@ use units::ByteCount;
 const TEST_SCHEMA: &str = "longhaul.test/2";
 
 /// The result of one test; serialised, its report.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct TestResult {
     /// The document.
@@ -24,6 +25,7 @@ pub struct TestResult {
 }
 
 /// A measurement without its samples, and its finding.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct TestReport {
     /// The schema and its version.
@@ -78,6 +80,7 @@ pub struct TestReport {
 }
 
 /// One stream without its samples.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct StreamTotal {
     /// iperf3's stream id.

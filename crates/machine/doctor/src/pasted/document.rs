@@ -8,6 +8,7 @@ use units::{BitRate, ByteCount};
 pub const PASTED_SCHEMA: &str = "longhaul.pasted/1";
 
 /// What a text of `netstat -s`, `netstat -st` or `ss -tin` says.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PastedReport {
     /// [`PASTED_SCHEMA`].
@@ -27,6 +28,7 @@ pub struct PastedReport {
 }
 
 /// One counter.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PastedCounter {
     /// Its name in the kernel, or the tool's words.
@@ -44,6 +46,7 @@ pub struct PastedCounter {
 }
 
 /// One connection; what the text does not say is `None`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PastedConnection {
     /// The local address and port.

@@ -6,11 +6,12 @@
 #[path = "../../../../front/cli/benches/measure/pair.rs"]
 mod pair;
 
+use bench_harness::{Fallible, median, rounds};
 use control::Algorithm;
 use pair::{Pair, SERVER};
 use std::net::{SocketAddr, UdpSocket};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 use udt::{
     Config, Connection, Endpoint, Identity, Listener, NativeConfig, NativeConnection, Sequence,
@@ -18,34 +19,18 @@ use udt::{
 use udt_socket::{Driver, Next};
 use units::{ByteCount, Nanos};
 
-type Fallible<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
-
 const REPEATS: usize = 5;
 const SECONDS: &str = "4";
 const PORT: &str = "9500";
 
-fn main() {
+fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    // `cargo test --benches` only asks whether it builds.
-    if arguments.iter().any(|argument| argument == "--test") {
-        return;
-    }
-    if arguments.first().is_some_and(|first| first == "end") {
-        if let Err(error) = end(&arguments[1..]) {
-            eprintln!("{error}");
-            std::process::exit(1);
-        }
-        return;
-    }
-    let measured = host::sandbox::run(|| {
-        i32::from(measure().inspect_err(|error| eprintln!("{error}")).is_err())
-    });
-    match measured {
-        Ok(host::sandbox::Ended::Code(code)) => std::process::exit(code),
-        other => {
-            eprintln!("{other:?}");
-            std::process::exit(1);
-        }
+    match arguments.split_first() {
+        Some((first, of_end)) if first == "end" => bench_harness::run("", |_| end(of_end)),
+        _ => bench_harness::run_in_sandbox("cargo bench -p longhaul-udt-socket", |arguments| {
+            arguments.end()?;
+            measure()
+        }),
     }
 }
 
@@ -167,18 +152,15 @@ fn measure() -> Fallible<()> {
     let own = own.display().to_string();
     let pair = Pair::start()?;
     let names = ["udt", "reno", "native bbr", "native reno"];
-    let (mut ours, mut others) = ([const { Vec::new() }; 4], Vec::new());
-    for _ in 0..REPEATS {
-        for (name, runs) in names.iter().zip(&mut ours) {
-            runs.push(run(&pair, &[&own, "end", name])?);
-        }
-        others.push(run(&pair, &[&theirs, "throughput"])?);
-    }
-    let (gbps, cpu) = medians(&others);
+    let mut programs = names.map(|name| vec![&*own, "end", name]).to_vec();
+    programs.push(vec![&theirs, "throughput"]);
+    let runs = rounds(&programs, REPEATS, |program, _| run(&pair, program))?;
+    let [ours @ .., others] = &runs[..] else { return Err("no runs".into()) };
+    let (gbps, cpu) = medians(others);
     println!("{:<32} {:>10} {:>8} {:>8} {:>8}", "", "Gbit/s", "ratio", "CPUs", "ratio");
     println!("{:<32} {gbps:>10.2} {:>8} {cpu:>8.2}", "libudt", "");
     println!("{:<32} {:>10} {:>8} {:>8} {:>8}", "promised", "", 4, "", 1);
-    for (name, runs) in names.iter().zip(&ours) {
+    for (name, runs) in names.iter().zip(ours) {
         let (own_gbps, own_cpu) = medians(runs);
         let (faster, dearer) = (own_gbps / gbps, own_cpu / cpu);
         println!(
@@ -191,12 +173,8 @@ fn measure() -> Fallible<()> {
 
 /// Medians of throughput and CPU.
 fn medians(runs: &[Run]) -> (f64, f64) {
-    let median = |of: fn(&Run) -> f64| {
-        let mut values: Vec<f64> = runs.iter().map(of).collect();
-        values.sort_by(f64::total_cmp);
-        values[values.len() / 2]
-    };
-    (median(|run| run.gbps), median(|run| run.cpu))
+    let of = |figure: fn(&Run) -> f64| median(&runs.iter().map(figure).collect::<Vec<_>>());
+    (of(|run| run.gbps), of(|run| run.cpu))
 }
 
 /// Builds the tests' peer with libudt.

@@ -6,10 +6,10 @@
 //! leaves the files.
 
 #![expect(clippy::unwrap_used, reason = "in a benchmark an unwrap is an assertion")]
-#![expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
 
 mod generate;
 
+use bench_harness::timed;
 use capture::batch::Batch;
 use capture::conversations::Conversations;
 use capture::dissect::{Layers, dissect};
@@ -20,17 +20,10 @@ use capture::{MemoryBudget, Seed, TABLE_BYTES};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
-
-fn timed<T>(work: impl FnOnce() -> T) -> (Duration, T) {
-    let start = Instant::now();
-    let result = work();
-    (start.elapsed(), result)
-}
+use std::process::{Command, ExitCode, Stdio};
 
 /// The shortest of three.
-fn best<T>(mut work: impl FnMut() -> T) -> (Duration, T) {
+fn best<T>(mut work: impl FnMut() -> T) -> (f64, T) {
     let mut best = timed(&mut work);
     for _ in 0..2 {
         let next = timed(&mut work);
@@ -86,7 +79,7 @@ fn count_all(path: &Path) -> (u64, usize) {
     (packets, endpoints.len().max(conversations.tcp().len()))
 }
 
-fn tshark(path: &Path) -> Option<Duration> {
+fn tshark(path: &Path) -> Option<f64> {
     let (time, status) = timed(|| {
         Command::new("tshark")
             .args(["-q", "-z", "io,phs", "-z", "conv,tcp", "-z", "conv,ip", "-z", "conv,eth", "-r"])
@@ -104,52 +97,50 @@ fn measure(name: &str, path: &Path, with_tshark: bool) {
     let (read, _) = best(|| read_alone(path));
     let (dissected, _) = best(|| dissect_alone(path));
     let (counted, (packets, flows)) = best(|| count_all(path));
-    let ns = |time: Duration| time.as_nanos() as f64 / packets as f64;
+    let ns = |seconds: f64| seconds * 1e9 / packets as f64;
     println!("{name}: {:.2} GB, {packets} packets, {flows} flows or hosts", bytes as f64 / 1e9);
-    println!("  read alone            {:8.3} s  {:6.1} ns/packet", read.as_secs_f64(), ns(read));
-    println!(
-        "  read, dissected       {:8.3} s  {:6.1} ns/packet",
-        dissected.as_secs_f64(),
-        ns(dissected)
-    );
+    println!("  read alone            {:8.3} s  {:6.1} ns/packet", read, ns(read));
+    println!("  read, dissected       {:8.3} s  {:6.1} ns/packet", dissected, ns(dissected));
     println!(
         "  all that is counted   {:8.3} s  {:6.1} ns/packet, {:.1} M packets/s, {:.2} x read alone",
-        counted.as_secs_f64(),
+        counted,
         ns(counted),
         1e3 / ns(counted),
-        counted.as_secs_f64() / read.as_secs_f64(),
+        counted / read,
     );
     match with_tshark.then(|| tshark(path)).flatten() {
-        Some(time) => println!(
-            "  tshark                {:8.3} s  {:.0} x as long",
-            time.as_secs_f64(),
-            time.as_secs_f64() / counted.as_secs_f64()
-        ),
+        Some(time) => {
+            println!("  tshark                {:8.3} s  {:.0} x as long", time, time / counted)
+        }
         None => println!("  tshark: not run"),
     }
 }
 
-fn main() {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let has = |word: &str| arguments.iter().any(|argument| argument == word);
-    let both = !has("bulk") && !has("small");
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
-    std::fs::create_dir_all(&folder).unwrap();
-    if both || has("bulk") {
-        let path = folder.join("bulk.pcap");
-        generate::bulk(&path).unwrap();
-        measure("bulk transfer", &path, !has("--no-tshark"));
-        if !has("--keep") {
-            std::fs::remove_file(path).unwrap();
+const HELP: &str = "\
+cargo bench -p longhaul-capture --bench captures -- [OPTION]... [PART]...
+Parts: bulk, small (both)
+  --no-tshark   leave tshark out
+  --keep        leave the captures";
+
+fn main() -> ExitCode {
+    bench_harness::run(HELP, |mut arguments| {
+        let (with_tshark, keep) = (!arguments.flag("--no-tshark"), arguments.flag("--keep"));
+        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+        std::fs::create_dir_all(&folder)?;
+        for is_bulk in arguments.parts(&[("bulk", true), ("small", false)])? {
+            let path = folder.join(if is_bulk { "bulk.pcap" } else { "small.pcap" });
+            if is_bulk {
+                generate::bulk(&path)?;
+                measure("bulk transfer", &path, with_tshark);
+            } else {
+                generate::small(&path, generate::SMALL_PACKETS)?;
+                // tshark would need minutes, and memory that few machines have.
+                measure("small packets", &path, false);
+            }
+            if !keep {
+                std::fs::remove_file(path)?;
+            }
         }
-    }
-    if both || has("small") {
-        let path = folder.join("small.pcap");
-        generate::small(&path, generate::SMALL_PACKETS).unwrap();
-        // tshark would need minutes, and memory that few machines have.
-        measure("small packets", &path, false);
-        if !has("--keep") {
-            std::fs::remove_file(path).unwrap();
-        }
-    }
+        Ok(())
+    })
 }

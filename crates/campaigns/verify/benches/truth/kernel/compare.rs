@@ -1,12 +1,11 @@
 //! The same path under the kernel and in the simulation.
 
-use crate::case::Case;
 use crate::{ATTEMPTS, Fallible, SEED, lab_run, scenarios};
-use control::Algorithm;
 use record::{Measurement, Sample};
+use simulator::Scenario;
 use std::time::Duration;
 use topology::PathSpec;
-use twin::{ConnectionConfig, Scenario};
+use twin::ConnectionConfig;
 
 /// What a run is compared by.
 #[derive(Debug, Clone, Copy)]
@@ -46,18 +45,15 @@ pub(crate) fn compare(runs: usize, only: Option<&str>) -> Fallible<()> {
 }
 
 /// The simulation of a bulk transfer without cross traffic.
-fn simulate(case: &Case, seed: u64) -> Fallible<Measurement> {
+fn simulate(case: &Scenario, seed: u64) -> Fallible<Measurement> {
     let path: PathSpec = case.path.parse()?;
     let [forward, reverse] = path.schedules(seed);
-    let algorithm = match case.congestion {
-        "bbr" => Algorithm::Bbr,
-        "reno" => Algorithm::NewReno,
-        _ => Algorithm::Cubic,
-    };
-    let connection = ConnectionConfig { algorithm, ..ConnectionConfig::default() };
+    let connection = ConnectionConfig { algorithm: case.congestion, ..ConnectionConfig::default() };
     let duration = Duration::try_from_secs_f64(case.seconds)?;
-    let scenario =
-        Scenario { connections: vec![connection], ..Scenario::new(forward, reverse, duration) };
+    let scenario = twin::Scenario {
+        connections: vec![connection],
+        ..twin::Scenario::new(forward, reverse, duration)
+    };
     Ok(twin::run(&scenario).measurement)
 }
 

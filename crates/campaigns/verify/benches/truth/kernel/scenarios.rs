@@ -1,15 +1,16 @@
 //! The scenarios.
 
-use crate::case::{Case, Cross};
+use control::Algorithm::{self, Bbr, Cubic, NewReno};
+use simulator::{CrossFlow, Scenario};
 use units::{BitRate, ByteCount};
 
-type Named = (&'static str, Case);
+type Named = (&'static str, Scenario);
 
 fn case(name: &'static str, path: &str, seconds: f64) -> Named {
-    (name, Case::new(name, 0, path.to_owned(), seconds))
+    (name, Scenario { family: name, ..Scenario::new(path, seconds) })
 }
 
-fn with(named: Named, change: impl FnOnce(&mut Case)) -> Named {
+fn with(named: Named, change: impl FnOnce(&mut Scenario)) -> Named {
     let (name, mut case) = named;
     change(&mut case);
     (name, case)
@@ -27,12 +28,12 @@ pub(crate) fn shown() -> Vec<Named> {
         case("gilbert", "rate=100mbit,rtt=40ms,loss=ge:0.05%:30%", 5.0),
         with(case("shared", "rate=60mbit,rtt=30ms,queue=1bdp", 5.0), |case| {
             case.cross = vec![
-                Cross::Tcp { congestion: "cubic", start_s: 0.0 },
-                Cross::Tcp { congestion: "cubic", start_s: 2.0 },
+                CrossFlow::Tcp { congestion: Cubic, start_s: 0.0 },
+                CrossFlow::Tcp { congestion: Cubic, start_s: 2.0 },
             ];
         }),
         with(case("datagrams", "rate=60mbit,rtt=30ms,queue=1bdp", 5.0), |case| {
-            case.cross = vec![Cross::OnOffUdp {
+            case.cross = vec![CrossFlow::OnOffUdp {
                 rate: BitRate::from_bps(40_000_000),
                 on_s: 0.5,
                 off_s: 0.5,
@@ -64,28 +65,28 @@ pub(crate) fn shown() -> Vec<Named> {
             case.block = Some(ByteCount::from_bytes(16));
         }),
         with(case("memory", "rate=unlimited,rtt=0.1ms", 4.0), |case| case.streams = 4),
-        with(case("bbr", "rate=100mbit,rtt=40ms,queue=1bdp", 5.0), |case| case.congestion = "bbr"),
+        with(case("bbr", "rate=100mbit,rtt=40ms,queue=1bdp", 5.0), |case| case.congestion = Bbr),
         case("gigabit", "rate=1gbit,rtt=20ms,queue=1bdp", 5.0),
     ]
 }
 
 /// Those that are run under the kernel and in the simulation.
 pub(crate) fn compared() -> Vec<Named> {
-    let both = |control: &'static str, name: &'static str, path: &str, seconds: f64| {
+    let both = |control: Algorithm, name: &'static str, path: &str, seconds: f64| {
         with(case(name, path, seconds), |case| case.congestion = control)
     };
     vec![
-        both("cubic", "CUBIC, drop-tail 1 BDP", "rate=50mbit,rtt=40ms,queue=1bdp", 10.0),
-        both("reno", "Reno, drop-tail 1 BDP", "rate=50mbit,rtt=40ms,queue=1bdp", 10.0),
-        both("bbr", "BBR, drop-tail 1 BDP", "rate=50mbit,rtt=40ms,queue=1bdp", 10.0),
-        both("cubic", "CUBIC, drop-tail 0.1 BDP", "rate=50mbit,rtt=40ms,queue=0.1bdp", 10.0),
-        both("bbr", "BBR, drop-tail 0.1 BDP", "rate=50mbit,rtt=40ms,queue=0.1bdp", 10.0),
-        both("cubic", "CUBIC, fq_codel", "rate=50mbit,rtt=40ms,queue=fq_codel", 10.0),
-        both("bbr", "BBR, fq_codel", "rate=50mbit,rtt=40ms,queue=fq_codel", 10.0),
-        both("cubic", "CUBIC, 0.1 % random loss", "rate=50mbit,rtt=40ms,loss=0.1%", 10.0),
-        both("reno", "Reno, 0.1 % random loss", "rate=50mbit,rtt=40ms,loss=0.1%", 10.0),
-        both("bbr", "BBR, 0.1 % random loss", "rate=50mbit,rtt=40ms,loss=0.1%", 10.0),
-        both("cubic", "CUBIC, policer", "rate=100mbit,rtt=40ms,police=20mbit:100000", 10.0),
-        both("bbr", "BBR, policer", "rate=100mbit,rtt=40ms,police=20mbit:100000", 10.0),
+        both(Cubic, "CUBIC, drop-tail 1 BDP", "rate=50mbit,rtt=40ms,queue=1bdp", 10.0),
+        both(NewReno, "Reno, drop-tail 1 BDP", "rate=50mbit,rtt=40ms,queue=1bdp", 10.0),
+        both(Bbr, "BBR, drop-tail 1 BDP", "rate=50mbit,rtt=40ms,queue=1bdp", 10.0),
+        both(Cubic, "CUBIC, drop-tail 0.1 BDP", "rate=50mbit,rtt=40ms,queue=0.1bdp", 10.0),
+        both(Bbr, "BBR, drop-tail 0.1 BDP", "rate=50mbit,rtt=40ms,queue=0.1bdp", 10.0),
+        both(Cubic, "CUBIC, fq_codel", "rate=50mbit,rtt=40ms,queue=fq_codel", 10.0),
+        both(Bbr, "BBR, fq_codel", "rate=50mbit,rtt=40ms,queue=fq_codel", 10.0),
+        both(Cubic, "CUBIC, 0.1 % random loss", "rate=50mbit,rtt=40ms,loss=0.1%", 10.0),
+        both(NewReno, "Reno, 0.1 % random loss", "rate=50mbit,rtt=40ms,loss=0.1%", 10.0),
+        both(Bbr, "BBR, 0.1 % random loss", "rate=50mbit,rtt=40ms,loss=0.1%", 10.0),
+        both(Cubic, "CUBIC, policer", "rate=100mbit,rtt=40ms,police=20mbit:100000", 10.0),
+        both(Bbr, "BBR, policer", "rate=100mbit,rtt=40ms,police=20mbit:100000", 10.0),
     ]
 }

@@ -1,13 +1,13 @@
 //! The ground truth of a run as a table, a row for each 100 ms.
 
-use crate::case::Case;
 use crate::lab_run::LabRun;
 use crate::lab_truth::HostInterval;
+use simulator::Scenario;
 use std::fmt;
 use twin::{ConnectionTruth, TruthInterval};
 
 pub(crate) struct Table<'a> {
-    pub(crate) case: &'a Case,
+    pub(crate) case: &'a Scenario,
     pub(crate) run: &'a LabRun,
 }
 
@@ -18,7 +18,8 @@ const HEADING: &str = "  to s  util  queue   peak  delay |   own other Mbit/s | 
 impl fmt::Display for Table<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Table { case, run } = self;
-        let Case { family, number, path, congestion, .. } = case;
+        let Scenario { family, number, path, .. } = case;
+        let congestion = case.congestion.name();
         writeln!(f, "{family} {number}: {path}, {congestion}")?;
         for reason in &run.not_valid {
             writeln!(f, "not valid: {reason}")?;

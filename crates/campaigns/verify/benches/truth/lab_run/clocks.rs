@@ -2,7 +2,7 @@
 //! threads, sampled on the lab's clock: independent of the test's own samples.
 
 use super::TestClock;
-use crate::Fallible;
+use bench_harness::Fallible;
 use host::clock;
 use host::netns::NetNs;
 use host::sock_diag::{Bbr, Connection, SockDiag};

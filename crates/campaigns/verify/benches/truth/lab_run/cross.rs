@@ -1,10 +1,10 @@
-//! Cross traffic over the path of a test: TCP connections and datagrams of our own.
+//! CrossFlow traffic over the path of a test: TCP connections and datagrams of our own.
 
 use super::TestClock;
-use crate::Fallible;
-use crate::case::Cross;
+use bench_harness::Fallible;
 use host::tcp_info::set_congestion;
 use lab::{FlowKey, LabHost};
+use simulator::CrossFlow;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::thread::{self, Scope};
@@ -51,24 +51,24 @@ pub(super) enum CrossTraffic {
 impl CrossTraffic {
     /// Connects flow `number` between two hosts.
     pub(super) fn connect(
-        cross: &Cross,
+        cross: &CrossFlow,
         number: u16,
         from: &LabHost,
         to: &LabHost,
     ) -> Fallible<Self> {
         let address = SocketAddr::new(to.ipv4.into(), FIRST_PORT + number);
         match *cross {
-            Cross::Tcp { congestion, start_s } => {
+            CrossFlow::Tcp { congestion, start_s } => {
                 let listener = to.namespace.run(|| TcpListener::bind(address))??;
                 let connect = || TcpStream::connect_timeout(&address, CONNECT_TIMEOUT);
                 let sender = from.namespace.run(connect)??;
-                set_congestion(&sender, congestion)?;
+                set_congestion(&sender, congestion.name())?;
                 sender.set_write_timeout(Some(BLOCKING))?;
                 let receiver = accept(&listener)?;
                 receiver.set_read_timeout(Some(BLOCKING))?;
                 Ok(CrossTraffic::Tcp { sender, receiver, start: seconds(start_s) })
             }
-            Cross::OnOffUdp { rate, on_s, off_s } => {
+            CrossFlow::OnOffUdp { rate, on_s, off_s } => {
                 // Nobody reads: once its buffer is full, the kernel drops the datagrams.
                 let receiver = to.namespace.run(|| UdpSocket::bind(address))??;
                 let local = SocketAddr::new(from.ipv4.into(), 0);

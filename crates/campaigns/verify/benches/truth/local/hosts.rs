@@ -1,6 +1,6 @@
 //! Two hosts on this machine: namespaces that a veth pair connects, or one with its loopback.
 
-use crate::Fallible;
+use bench_harness::Fallible;
 use host::netlink::Netlink;
 use host::netns::NetNs;
 use host::sysctl;

@@ -10,6 +10,7 @@ use report::terminal::ConversationRow;
 use serde::Serialize;
 
 /// What is not listed because the memory for tables was used up.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct NotListed {
     /// Their bytes.
@@ -37,6 +38,7 @@ impl NotListed {
 }
 
 /// The conversations of a file; `L` is their list, or what serialises as one.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct ConversationsFile<L> {
     /// Where it broke off.
@@ -77,6 +79,7 @@ impl<L> ConversationsFile<L> {
 }
 
 /// The endpoints of a file; `L` is their list, or what serialises as one.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct EndpointsFile<L> {
     /// Where it broke off.
@@ -117,6 +120,7 @@ impl<L> EndpointsFile<L> {
 }
 
 /// An address, with its port where it has one.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct End {
     /// The address.
@@ -141,6 +145,7 @@ impl End {
 }
 
 /// One direction of a conversation.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct OneWay {
     /// Its bytes.
@@ -152,6 +157,7 @@ pub struct OneWay {
 }
 
 /// A conversation.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct Conversation {
     /// The end that sent first.
@@ -197,6 +203,7 @@ pub fn conversations(
 }
 
 /// Frames and bytes.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct Total {
     /// The bytes.
@@ -212,6 +219,7 @@ impl From<Counts> for Total {
 }
 
 /// An endpoint.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct Endpoint {
     /// Its address.

@@ -9,6 +9,7 @@ use capture_merge::{
 use serde::Serialize;
 
 /// Two captures of one transfer.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct MergeDocument {
     /// Packets from A's side to B's.
@@ -67,6 +68,7 @@ impl MergeDocument {
 }
 
 /// One of the captures.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct MergedFile {
     /// Where it broke off.
@@ -128,6 +130,7 @@ impl MergedFile {
 }
 
 /// Flows in both captures, and in one of them.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct FlowCounts {
     /// In A alone.
@@ -139,6 +142,7 @@ pub struct FlowCounts {
 }
 
 /// A TCP stream in both captures.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct PairedStream {
     /// Its number in A.
@@ -150,6 +154,7 @@ pub struct PairedStream {
 }
 
 /// A number in A and one in B.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct InBoth {
     /// In A.
@@ -165,6 +170,7 @@ impl From<(u32, u32)> for InBoth {
 }
 
 /// A field that changed between the captures.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct FieldChange {
     /// Its value at the far side.
@@ -199,6 +205,7 @@ impl FieldChange {
 }
 
 /// A TCP option that changed in a handshake.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct OptionChange {
     /// Its value at the far side.
@@ -233,6 +240,7 @@ impl OptionChange {
 }
 
 /// The clock of B against that of A.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct ClockDocument {
     /// What the estimate rests on.
@@ -259,6 +267,7 @@ impl ClockDocument {
 }
 
 /// A span of time in which the clocks differ by an offset and a drift.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct ClockSpan {
     /// The drift in parts per million.
@@ -287,6 +296,7 @@ impl ClockSpan {
 }
 
 /// One-way delays in milliseconds.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 #[expect(missing_docs, reason = "capture_merge::DelaySummary documents each")]
 pub struct Delays {
@@ -318,6 +328,7 @@ fn ms(ns: i64) -> f64 {
 }
 
 /// The packets of one direction.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct OneDirection {
     /// One-way delays.

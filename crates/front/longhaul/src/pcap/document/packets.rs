@@ -9,6 +9,7 @@ use report::untrusted::clean;
 use serde::Serialize;
 
 /// A packet.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct Packet {
     /// The bytes of its frame in hexadecimal, where they are asked for.
@@ -75,6 +76,7 @@ impl Packet {
 }
 
 /// A layer of a packet.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct Layer {
     /// Its fields.
@@ -109,6 +111,7 @@ impl Layer {
 }
 
 /// A field of a layer.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct FieldValue {
     /// Its name in Wireshark.
@@ -118,6 +121,7 @@ pub struct FieldValue {
 }
 
 /// The value of a field.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
 pub enum Value {
@@ -128,6 +132,7 @@ pub enum Value {
 }
 
 /// What one end of a stream sent, one document for each part.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct FollowedPart {
     /// How many bytes.
@@ -160,6 +165,7 @@ pub fn hexadecimal(bytes: &[u8]) -> String {
 }
 
 /// The end of a list of packets, or of what was followed.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct ListedFile {
     /// Where it broke off.
@@ -183,6 +189,7 @@ impl ListedFile {
 }
 
 /// What stands out in a file.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct Expert {
     /// Its name.
@@ -216,6 +223,7 @@ impl Expert {
 }
 
 /// A kind of message.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct ExpertItem {
     /// How many packets have it.
@@ -246,6 +254,7 @@ impl ExpertItem {
 }
 
 /// Packets and bytes per interval.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct Io {
     /// A curve for each filter.
@@ -265,6 +274,7 @@ pub struct Io {
 }
 
 /// A curve.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct IoCurve {
     /// Bytes of each interval.

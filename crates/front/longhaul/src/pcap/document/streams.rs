@@ -18,6 +18,7 @@ pub const STREAMS_SCHEMA: &str = "longhaul.pcap-streams/1";
 pub const HANDSHAKES_SCHEMA: &str = "longhaul.pcap-handshake/1";
 
 /// The TCP streams of a file; `L` is their list, or what serialises as one.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct StreamsFile<L> {
     /// Where it broke off.
@@ -45,6 +46,7 @@ impl<L> StreamsFile<L> {
 }
 
 /// A TCP stream. Its sender is the end with most payload.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct Stream {
     /// What the capture does not show of it.
@@ -112,6 +114,7 @@ fn by_name<S: Serializer>(caveats: &[Caveat], serializer: S) -> Result<S::Ok, S:
 }
 
 /// The receive window of a stream.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct ReceiveWindow {
     /// True if the scale is unknown, and the window may be larger.
@@ -121,6 +124,7 @@ pub struct ReceiveWindow {
 }
 
 /// The subflow of an MPTCP connection (RFC 8684).
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct Mptcp {
     /// Number of the connection.
@@ -136,6 +140,7 @@ impl From<Subflow> for Mptcp {
 }
 
 /// How often each of Wireshark's flags was set.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct StreamFlags {
     /// In packets from the receiver.
@@ -145,6 +150,7 @@ pub struct StreamFlags {
 }
 
 /// An iperf3 test.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct Iperf3Test {
     /// The client's results.
@@ -182,6 +188,7 @@ impl Iperf3Test {
 }
 
 /// A state on the control connection of an iperf3 test.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct Iperf3State {
     /// Seconds since the first packet of the file.
@@ -195,6 +202,7 @@ pub struct Iperf3State {
 }
 
 /// An error of an iperf3 server.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct Iperf3Error {
     /// iperf3's number.
@@ -204,6 +212,7 @@ pub struct Iperf3Error {
 }
 
 /// A JSON document on the control connection.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct Iperf3Document {
     /// Why a part of it is missing.
@@ -226,6 +235,7 @@ impl Iperf3Document {
 }
 
 /// The time of one cause.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct CauseTime {
     /// Its name.
@@ -239,6 +249,7 @@ pub struct CauseTime {
 }
 
 /// A span of time between two packets.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct CauseSpan {
     /// The first packet.
@@ -266,6 +277,7 @@ impl CauseTime {
 }
 
 /// The ECN marks of a stream (RFC 3168, RFC 9768).
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct Ecn {
     /// What the handshake negotiated.
@@ -277,6 +289,7 @@ pub struct Ecn {
 }
 
 /// Packets with marks of one side.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct EcnCounts {
     /// CE marks that it reports by ACE or the option.
@@ -305,6 +318,7 @@ impl From<&(EcnMode, [analysis::EcnCounts; 2])> for Ecn {
 }
 
 /// What a stream shows of its congestion control.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 #[expect(missing_docs, reason = "tcp_analysis::CongestionEvidence documents each")]
 pub struct Congestion {
@@ -346,6 +360,7 @@ impl From<&CongestionEvidence> for Congestion {
 }
 
 /// The handshakes of a file.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct HandshakesFile {
     /// Where it broke off.
@@ -372,6 +387,7 @@ impl HandshakesFile {
 }
 
 /// SYN, SYN-ACK and ACK of a stream, those that were captured.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct Handshake {
     /// Address and port of the client.
@@ -387,6 +403,7 @@ pub struct Handshake {
 }
 
 /// A packet of a handshake.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct HandshakePacket {
     /// Raw acknowledgement number.
