@@ -54,6 +54,8 @@ fields! {
     Capture = "capture",
     /// The directory of results.
     Folder = "folder",
+    /// Whether a lab forwards to the machine's network.
+    Nat = "nat",
     /// Environment variables of programs.
     Environment = "environment",
     /// An emulated path.

@@ -164,7 +164,7 @@ impl CaptureRequest {
 }
 
 /// What happens during a capture.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CaptureEvent {
     /// Packets are captured, and the process has no privileges from here on.
@@ -181,7 +181,7 @@ pub enum CaptureEvent {
 }
 
 /// What has been captured so far.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct CaptureProgress {
     /// Packets that were written.
     pub packets: u64,
@@ -206,16 +206,17 @@ impl From<&Totals> for CaptureProgress {
 
 /// What comes out.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct CaptureDocument {
     /// Name and version of the document.
-    pub schema: &'static str,
+    pub schema: String,
     /// Longhaul's version.
-    pub version: &'static str,
+    pub version: String,
     /// What was captured.
     #[serde(flatten)]
     pub report: CaptureReport,
-    /// Why the capture ended early: the disk is full, or the interface was removed.
+    /// Why the capture ended early: the disk is full, or the interface was removed. Not part of
+    /// the document, so it is `None` after [`crate::run`].
     #[serde(skip)]
     pub problem: Option<Problem>,
 }
@@ -224,7 +225,7 @@ pub struct CaptureDocument {
 ///
 /// The socket and the files are opened first; then the process gives up all its privileges for
 /// good, and root becomes the user who called sudo, or nobody. Threads that run already keep
-/// theirs. So a program that needs its privileges later runs this in a process of its own.
+/// theirs. [`crate::run`] runs this in a helper process: see [`crate::init`].
 ///
 /// # Errors
 /// A field that is wrong, an unknown interface, no privilege, a file that cannot be created.
@@ -269,8 +270,8 @@ pub fn run_to(
     };
     let (totals, ending) = capture.run(limits, &|| stop.is_raised(), &mut observe);
     Ok(CaptureDocument {
-        schema: CAPTURE_SCHEMA,
-        version: env!("CARGO_PKG_VERSION"),
+        schema: CAPTURE_SCHEMA.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
         report: live_capture::report(&config, &totals, &ending),
         problem: ending.problem(&totals, &config.interface),
     })

@@ -1,4 +1,4 @@
-//! The process in which labs run: this program again, with one thread.
+//! The process in which labs and captures run: this program again, with one thread.
 //!
 //! ```text
 //!   caller's thread            helper process          process 1 of the sandbox
@@ -6,15 +6,15 @@
 //!        <───────────── lines of JSON: events, the document or a problem ──┘
 //! ```
 //!
-//! A lab forks and enters namespaces, which a process with several threads cannot do. [`run`]
-//! starts this program again, connected by a socket whose number is in [`VARIABLE`]; [`init`] takes
-//! over there. Standard input and output of the helper are /dev/null; standard error is the
-//! caller's, for programs that write there.
+//! A lab forks and enters namespaces, which a process with several threads cannot do, and a capture
+//! gives up privileges that its caller may need. [`run`] starts this program again, connected by a
+//! socket whose number is in [`VARIABLE`]; [`init`] takes over there. Standard input and output of
+//! the helper are /dev/null; standard error is the caller's, for programs that write there.
 //!
 //! A raised flag becomes SIGTERM. The kernel ends the helper when the caller's thread ends, the
 //! helper ends when the socket is closed, and the kernel ends everything in the sandbox with it.
 
-use crate::{Document, Fault, Problem, Request, StopFlag, demo, lab, study};
+use crate::{Document, Fault, Problem, Request, StopFlag, capture, demo, lab, study};
 use host::reexec::{self, Reexecuted};
 use host::sandbox::{self, Ended};
 use host::signals;
@@ -208,6 +208,11 @@ fn receive(socket: &UnixStream) -> Result<Request, Problem> {
 /// Carries out a request in this process, which has one thread.
 fn carry_out(request: &Request, ending: &Ending, writer: Writer<'_>) -> Result<Document, Problem> {
     Ok(match request {
+        Request::Capture(request) => Document::Capture(capture::run(
+            request,
+            &mut |event| writer.event(&event),
+            &ending.stop,
+        )?),
         Request::Demo(request) => {
             let mut observe = |event| writer.event(&event);
             let outcome = demo::run(request, &mut observe, &ending.stop)?;

@@ -52,7 +52,8 @@ use serde::{Deserialize, Serialize};
 pub enum Request {
     /// Everything about a path, to compare with later.
     Baseline(Box<baseline::BaselineRequest>),
-    /// Packets of an interface, captured to files. The process gives up its privileges.
+    /// Packets of an interface, captured to files. Runs in a helper process, which gives up its
+    /// privileges: see [`init`].
     Capture(capture::CaptureRequest),
     /// What limited the transfers of a file.
     Explain(explain::ExplainRequest),
@@ -259,11 +260,10 @@ pub fn run(
             &mut |event| on_event(Event::Baseline(event)),
             stop,
         )?)),
-        Request::Capture(request) => Document::Capture(capture::run(
-            &request,
-            &mut |event| on_event(Event::Capture(event)),
-            stop,
-        )?),
+        Request::Capture(_) => {
+            let mut observe = |event| on_event(Event::Capture(event));
+            Document::Capture(helper_process::run(&request, &mut observe, stop)?)
+        }
         Request::Explain(request) => Document::Explain(explain::run(
             &request,
             &mut |event| on_event(Event::Explain(event)),

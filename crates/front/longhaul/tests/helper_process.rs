@@ -4,12 +4,14 @@
 #![expect(clippy::unwrap_used, reason = "in a test an unwrap is an assertion")]
 
 use libtest_mimic::{Arguments, Trial};
+use longhaul::capture::{CaptureEvent, CaptureRequest};
 use longhaul::demo::{DemoEvent, DemoRequest, DemoRun};
 use longhaul::lab::check::{LabCheckEvent, LabCheckRequest};
 use longhaul::lab::running::{ExecRequest, SetRequest};
 use longhaul::lab::{LabEvent, LabRequest};
 use longhaul::study::{StudyEvent, StudyPlan, StudyRequest};
 use longhaul::{Document, Event, Fault, Problem, Request, StopFlag};
+use std::net::UdpSocket;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -45,12 +47,13 @@ fn main() -> ExitCode {
         probe.is_ok()
     };
     assert!(!stall_retry::required() || lab, "LONGHAUL_REQUIRE_PEERS=1 asks for a lab");
-    let tests: [(&str, fn()); 10] = [
+    let tests: [(&str, fn()); 11] = [
         ("output_and_exit_code_of_a_program", output_and_exit_code_of_a_program),
         ("a_program_on_a_host_of_a_running_lab", a_program_on_a_host_of_a_running_lab),
         ("a_path_is_checked", a_path_is_checked),
         ("a_demo_has_a_gain", a_demo_has_a_gain),
         ("a_stopped_study_resumes", a_stopped_study_resumes),
+        ("a_capture_leaves_the_caller_its_privileges", a_capture_leaves_the_caller_its_privileges),
         ("several_labs_at_the_same_time", several_labs_at_the_same_time),
         ("a_raised_flag_ends_the_programs", a_raised_flag_ends_the_programs),
         ("a_killed_caller_leaves_nothing", a_killed_caller_leaves_nothing),
@@ -256,6 +259,40 @@ fn a_stopped_study_resumes() {
     let Document::Study(report) = ended.unwrap() else { panic!("another document") };
     assert_eq!((report.done, runs.as_slice()), (2, &[1][..]));
     assert!(request.page().is_file());
+}
+
+/// Of this process, and of its threads.
+fn privileges() -> Vec<String> {
+    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
+    let lines = status.lines().filter(|line| line.starts_with("Uid:") || line.starts_with("Cap"));
+    lines.map(str::to_owned).collect()
+}
+
+fn a_capture_leaves_the_caller_its_privileges() {
+    let (before, folder) = (privileges(), tempfile::tempdir().unwrap());
+    let file = folder.path().join("lo.pcapng");
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = socket.local_addr().unwrap();
+    let request = CaptureRequest {
+        filter: format!("udp port {}", address.port()),
+        packets: Some(2),
+        ..CaptureRequest::new("lo", &file)
+    };
+    let mut on_event = |event| {
+        if let Event::Capture(CaptureEvent::Started { .. }) = event {
+            for payload in [b"one", b"two"] {
+                socket.send_to(payload, address).unwrap();
+            }
+        }
+    };
+    let document = longhaul::run(Request::Capture(request), &mut on_event, &StopFlag::new());
+    match document {
+        Ok(Document::Capture(document)) => assert_eq!(document.report.packets, 2),
+        Err(problem) if problem.fault == Fault::Host => stall_retry::undecided(problem.message),
+        other => panic!("{other:?}"),
+    }
+    assert!(std::fs::metadata(file).unwrap().len() > 100);
+    assert_eq!(privileges(), before);
 }
 
 fn several_labs_at_the_same_time() {

@@ -8,7 +8,7 @@ mod stage;
 mod up;
 
 use crate::console::Console;
-use crate::failure::Outcome;
+use crate::failure::{Outcome, with_flags};
 use clap::{Args, Subcommand};
 use longhaul::lab;
 
@@ -56,13 +56,13 @@ pub(crate) fn run(args: &LabArgs, console: &mut Console) -> Outcome {
 
 /// Checks the value of `--link`, reading the files that it names.
 fn parse_link(text: &str) -> Result<String, String> {
-    lab::parse_path(text).map_err(|problem| problem.message)?;
+    lab::parse_path(text).map_err(|problem| with_flags(&problem.message))?;
     Ok(text.to_owned())
 }
 
 fn setting(text: &str) -> Result<(String, String), String> {
     let (key, value) =
         text.split_once('=').ok_or("write KEY=VALUE, such as net.ipv4.tcp_sack=0")?;
-    lab::check_sysctl(key.trim()).map_err(|problem| problem.message)?;
+    lab::check_sysctl(key.trim()).map_err(|problem| with_flags(&problem.message))?;
     Ok((key.trim().to_owned(), value.trim().to_owned()))
 }

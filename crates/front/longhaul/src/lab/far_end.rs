@@ -2,7 +2,7 @@
 
 use super::LabEvent;
 use super::session::failed;
-use crate::{Fault, Problem};
+use crate::{Fault, Field, Problem};
 use host::nat::Masquerade;
 use host::sysctl;
 use lab::{Lab, relay};
@@ -49,11 +49,12 @@ impl FarHost {
         if self == FarHost::Nat
             && sysctl::read("net.ipv4.ip_forward").is_ok_and(|value| value.trim() != "1")
         {
-            return Err(Problem::new(
-                Fault::Host,
-                "NAT requires IP forwarding, which is disabled on this machine; enable it with: \
+            let problem = format!(
+                "{} requires IP forwarding, which is disabled on this machine; enable it with: \
                  sysctl -w net.ipv4.ip_forward=1",
-            ));
+                Field::Nat
+            );
+            return Err(Problem::new(Fault::Host, problem));
         }
         Ok(())
     }
@@ -83,7 +84,8 @@ impl FarHost {
                 let rules = Masquerade::start(TABLE, &[(IpAddr::from(NAT[0]), 32)]);
                 let rules = rules.map_err(|error| {
                     let problem = format!(
-                        "NAT requires root and nf_tables with table owners (Linux 5.12): {error}"
+                        "{} requires root and nf_tables with table owners (Linux 5.12): {error}",
+                        Field::Nat
                     );
                     Problem::new(Fault::Host, problem)
                 })?;

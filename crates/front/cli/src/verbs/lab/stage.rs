@@ -1,7 +1,7 @@
 //! Options of every lab, and its messages on the terminal.
 
 use crate::console;
-use crate::failure::{Code, Failure, NOT_VALID, Outcome};
+use crate::failure::{Code, NOT_VALID, Outcome};
 use crate::inside;
 use crate::output_path::OutputPath;
 use clap::Args;
@@ -88,9 +88,7 @@ pub(super) fn run(
             note(&event);
             on_event(&event);
         };
-        let document = longhaul::lab::run(request, &mut observe, &end_signal);
-        let document =
-            document.map_err(|problem| Failure::from(problem).with_name("NAT", "--nat"))?;
+        let document = longhaul::lab::run(request, &mut observe, &end_signal)?;
         let code = conclude(&document)?;
         Ok(report_links(&document, code))
     })

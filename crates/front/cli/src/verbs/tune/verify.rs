@@ -14,6 +14,7 @@ use longhaul::tune::verify::{self, Family, Session};
 use longhaul::tune::{TuneEvent, TuneVerifyEvent, TuneVerifyRequest};
 use record::{Direction, VerifyReport};
 use report::terminal;
+use std::cell::RefCell;
 use std::net::{IpAddr, ToSocketAddrs, UdpSocket};
 use std::path::Path;
 use units::{BitRate, Rtt};
@@ -97,22 +98,22 @@ pub(super) fn run(args: &VerifyArgs, host: &Host<'_>, console: &mut Console) -> 
     let &Host { tuned, as_json, undo } = host;
     let request = request(args)?;
     let stop = stop::on_signals();
-    let mut shown = Show { console: console.clone(), as_json, rates: Vec::new() };
-    let mut on_event = |event| shown.event(&event);
+    let show = RefCell::new(Show { console, as_json, rates: Vec::new() });
+    let mut on_event = |event| show.borrow_mut().event(&event);
     let session = Session::prepare(&request, tuned, &mut on_event, &stop)?;
     // Before the question: it may not be possible at all.
     let prepared = &session.prepared;
     let steps: Vec<_> = prepared.steps.iter().map(|one| (one.name, &*one.settings)).collect();
-    if !as_json {
-        let takes = (prepared.tests(), prepared.seconds);
-        console.print(&terminal::verify_plan(&prepared.goal, &steps, takes, &console.out));
-    }
+    let takes = (prepared.tests(), prepared.seconds);
+    let goal = &prepared.goal;
+    show.borrow_mut().result(|style| terminal::verify_plan(goal, &steps, takes, style));
     if !args.yes && !steps.is_empty() && !asked("Try these steps?")? {
-        console.say("nothing was changed");
+        show.borrow_mut().console.say("nothing was changed");
         return Ok(FAILED);
     }
     let report = session.run();
-    shown.console.clear();
+    let console = show.into_inner().console;
+    console.clear();
     let report = report?;
     let text = if as_json { console::json(&report)? } else { end(&report, undo, console) };
     console.print(&text);
@@ -179,16 +180,24 @@ fn interface(host: &str, port: u16) -> Option<(BitRate, String)> {
 }
 
 /// Shows progress.
-struct Show {
-    console: Console,
+struct Show<'a> {
+    console: &'a mut Console,
     as_json: bool,
     /// Of the intervals of the running test.
     rates: Vec<BitRate>,
 }
 
-impl Show {
+impl Show<'_> {
+    /// Prints a part of the result, unless the output is JSON.
+    fn result(&mut self, draw: impl FnOnce(&terminal::Style) -> String) {
+        if !self.as_json {
+            let style = self.console.out;
+            self.console.print(&draw(&style));
+        }
+    }
+
     fn event(&mut self, event: &TuneEvent) {
-        let TuneEvent::Verify(event) = event else { return say(event, &mut self.console) };
+        let TuneEvent::Verify(event) = event else { return say(event, self.console) };
         match event {
             TuneVerifyEvent::MeasureRtt => {
                 self.rates.clear();
@@ -213,11 +222,9 @@ impl Show {
                 let limit = run.limit.map_or(String::new(), |l| format!(", {}", l.name()));
                 self.console.say(&format!("  {}{limit}", run.throughput_bps));
             }
-            TuneVerifyEvent::Ended(step) if !self.as_json => {
-                let style = self.console.out;
-                self.console.print(&format!("\n{}", terminal::verify_step(step, &style)));
+            TuneVerifyEvent::Ended(step) => {
+                self.result(|style| format!("\n{}", terminal::verify_step(step, style)));
             }
-            TuneVerifyEvent::Ended(_) => {}
         }
     }
 }
