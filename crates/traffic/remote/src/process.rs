@@ -61,7 +61,7 @@ pub enum RemoteError {
     },
     /// It ended, or never began.
     #[error(
-        "longhaul does not run on {host}{said}: check that \"ssh {host} longhaul help\" works, \
+        "longhaul does not run on {host}{said}: check that \"ssh {host} longhaul --version\" works, \
          or name the program with {}",
         Field::FarProgram
     )]
