@@ -8,6 +8,7 @@ use super::{
 use serde::Serialize;
 
 /// A packet of a handshake.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct HandshakeRow {
     /// Raw acknowledgement number; `None` without ACK.
@@ -29,6 +30,7 @@ pub struct HandshakeRow {
 }
 
 /// The handshake of a stream.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct HandshakeStream {
     /// Address and port of the client.
