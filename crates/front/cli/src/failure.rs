@@ -148,7 +148,7 @@ pub(crate) const fn flags(field: Field) -> &'static [&'static str] {
         Field::Mss => &["--mss"],
         Field::Name => &["--name"],
         Field::OmitSeconds => &["--omit"],
-        Field::Nat => "--nat",
+        Field::Nat => &["--nat"],
         Field::Out => &["--out"],
         Field::Output => &["--write", "--out"],
         Field::Packet => &["--packet"],
