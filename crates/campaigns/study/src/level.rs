@@ -226,7 +226,7 @@ mod tests {
 
     fn numbers(setting: &Setting, text: &str) -> Result<Vec<f64>, String> {
         let levels = setting.levels(&Written::One(text.to_owned()), &[])?;
-        Ok(levels.iter().filter_map(|level| level.number()).collect())
+        Ok(levels.iter().filter_map(Level::number).collect())
     }
 
     #[test]

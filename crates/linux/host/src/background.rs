@@ -4,7 +4,6 @@
 use crate::sys::check;
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
-use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -64,6 +63,5 @@ pub fn ready() -> io::Result<()> {
     let nowhere = crate::output_file::append(Path::new("/dev/null"))?;
     // Whoever started it may have gone.
     let _ = io::stderr().write_all(&[READY]);
-    // SAFETY: both are open descriptors; standard error stays one.
-    check(unsafe { libc::dup2(nowhere.as_raw_fd(), libc::STDERR_FILENO) }).map(drop)
+    Ok(rustix::stdio::dup2_stderr(&nowhere)?)
 }

@@ -1,11 +1,10 @@
 //! Transfers in long calls: from a file to a socket, reading over a short buffer, and discarding.
 
-use crate::sys;
+use rustix::fs::MemfdFlags;
 use std::env;
-use std::ffi::CString;
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::{AsFd, AsRawFd, FromRawFd};
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::ptr;
@@ -46,11 +45,7 @@ pub fn read_over(socket: &impl AsFd, buffer: &mut [u8], most: usize) -> io::Resu
 /// # Errors
 /// The system error.
 pub fn send_file(socket: &impl AsFd, file: &File, count: usize) -> io::Result<usize> {
-    let mut from: libc::off_t = 0;
-    let (to, file) = (socket.as_fd().as_raw_fd(), file.as_raw_fd());
-    // SAFETY: both descriptors are open and the offset outlives the call.
-    let sent = unsafe { libc::sendfile(to, file, &raw mut from, count) };
-    usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+    Ok(rustix::fs::sendfile(socket, file, Some(&mut 0), count)?)
 }
 
 /// Opens a file to send its content. Neither this nor a read waits for whoever writes to a FIFO:
@@ -81,11 +76,7 @@ pub fn file_to_send(content: &[u8]) -> io::Result<File> {
 /// # Errors
 /// The system error, if memory or descriptors have run out.
 pub fn memory_file(content: &[u8]) -> io::Result<File> {
-    let name = CString::new("payload").unwrap_or_default();
-    // SAFETY: the name is a C string that outlives the call.
-    let raw = sys::check(unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) })?;
-    // SAFETY: the descriptor is new and ours.
-    let mut file = unsafe { File::from_raw_fd(raw) };
+    let mut file = File::from(rustix::fs::memfd_create(c"payload", MemfdFlags::CLOEXEC)?);
     file.write_all(content)?;
     Ok(file)
 }

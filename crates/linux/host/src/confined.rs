@@ -6,6 +6,7 @@ use crate::privileges::NOBODY;
 use crate::program::{self, Program, Reaper};
 use crate::sys;
 use crate::{clock, sandbox, signals};
+use rustix::fs::OFlags;
 use std::ffi::{CStr, CString, OsStr, OsString};
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Read, Write};
@@ -287,8 +288,7 @@ impl Drop for Confined {
 
 impl Captured {
     fn new(pipe: io::PipeReader, limit: usize) -> io::Result<Self> {
-        // SAFETY: plain numbers; the descriptor is ours.
-        sys::check(unsafe { libc::fcntl(pipe.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) })?;
+        rustix::fs::fcntl_setfl(&pipe, OFlags::NONBLOCK)?;
         Ok(Captured { pipe, text: Vec::new(), limit })
     }
 

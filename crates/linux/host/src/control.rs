@@ -4,7 +4,9 @@
 //! the name is free again when the process that bound it ends. Abstract names
 //! belong to a network namespace, so both ends must be in the host's.
 
+use crate::directory::effective_uid;
 use crate::{clock, sandbox, sys, wait};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use socket2::{Domain, SockAddr, Socket, Type};
 use std::ffi::OsStr;
 use std::io::{self, Read, Write};
@@ -177,8 +179,7 @@ fn address(user: u32, name: &str) -> io::Result<SockAddr> {
 impl Connection {
     fn new(stream: UnixStream) -> io::Result<Self> {
         let peer = Peer::of_descriptor(stream.as_raw_fd())?;
-        // SAFETY: no arguments, cannot fail.
-        let own = unsafe { libc::geteuid() };
+        let own = effective_uid();
         if peer.user != own && peer.user != 0 {
             let text = "the lab belongs to another user";
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
@@ -275,10 +276,8 @@ impl Connection {
     /// [`Connection::peer_pid`] has not been reused.
     #[must_use]
     pub fn is_open(&self) -> bool {
-        let mut entry =
-            libc::pollfd { fd: self.stream.as_raw_fd(), events: libc::POLLRDHUP, revents: 0 };
-        // SAFETY: one live entry.
-        unsafe { libc::poll(&raw mut entry, 1, 0) == 0 }
+        let mut entry = [PollFd::new(&self.stream, PollFlags::RDHUP)];
+        poll(&mut entry, Some(&Timespec::default())) == Ok(0)
     }
 }
 

@@ -1,6 +1,7 @@
 //! CPU time of threads, of this process and of the whole machine.
 
 use crate::clock;
+use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_setaffinity};
 use std::{fs, io, mem::MaybeUninit, thread, time::Duration};
 
 /// CPU clock of a thread, readable from any thread of the same process while
@@ -25,8 +26,7 @@ impl ThreadClock {
         if code != 0 {
             return Err(io::Error::from_raw_os_error(code));
         }
-        // SAFETY: takes nothing and cannot fail.
-        Ok(ThreadClock { clock, number: unsafe { libc::gettid() } })
+        Ok(ThreadClock { clock, number: this_thread_id() })
     }
 
     /// CPU time used since the thread started; `None` once it has ended.
@@ -123,20 +123,19 @@ pub fn pin_to(core: u32) -> io::Result<()> {
 
 /// Allows a thread of this process, or the calling one (0), some cores.
 fn allow(thread: libc::pid_t, cores: &[u32]) -> io::Result<()> {
-    // SAFETY: all zeros is an empty set.
-    let mut set = unsafe { MaybeUninit::<libc::cpu_set_t>::zeroed().assume_init() };
+    let mut set = CpuSet::new();
     for core in cores {
         let core = usize::try_from(*core).unwrap_or(usize::MAX);
-        if core >= 8 * size_of::<libc::cpu_set_t>() {
+        if core >= CpuSet::MAX_CPU {
             return Err(io::Error::from(io::ErrorKind::InvalidInput));
         }
-        // SAFETY: the core lies within the set.
-        unsafe { libc::CPU_SET(core, &mut set) };
+        set.set(core);
     }
-    // SAFETY: the set outlives the call; a thread that does not exist is refused.
-    let result =
-        unsafe { libc::sched_setaffinity(thread, size_of::<libc::cpu_set_t>(), &raw const set) };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    Ok(sched_setaffinity(Pid::from_raw(thread), &set)?)
+}
+
+fn this_thread_id() -> libc::pid_t {
+    rustix::thread::gettid().as_raw_nonzero().get()
 }
 
 /// Whether this process may be pinned to a core: one of its cpuset (cpuset(7)), whether the calling
@@ -165,8 +164,7 @@ impl Confinement {
     /// `InvalidInput` if it may run on none of them.
     pub fn begin(cores: &[u32]) -> io::Result<Self> {
         let before = allowed()?;
-        // SAFETY: takes nothing and cannot fail.
-        let thread = unsafe { libc::gettid() };
+        let thread = this_thread_id();
         allow(0, cores)?;
         Ok(Confinement { thread, cores: cores.to_vec(), before })
     }
@@ -192,17 +190,8 @@ impl Drop for Confinement {
 /// # Errors
 /// The system error: on a machine of more than 1024 cores it is `InvalidInput`.
 pub fn allowed() -> io::Result<Vec<u32>> {
-    // SAFETY: all zeros is an empty set, which outlives the call that fills it.
-    let (result, set) = unsafe {
-        let mut set = MaybeUninit::<libc::cpu_set_t>::zeroed().assume_init();
-        (libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set), set)
-    };
-    if result != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: every number lies within the set.
-    let is_allowed = |core: &usize| unsafe { libc::CPU_ISSET(*core, &set) };
-    let cores = (0..8 * size_of::<libc::cpu_set_t>()).filter(is_allowed);
+    let set = sched_getaffinity(None)?;
+    let cores = (0..CpuSet::MAX_CPU).filter(|core| set.is_set(*core));
     Ok(cores.filter_map(|core| u32::try_from(core).ok()).collect())
 }
 

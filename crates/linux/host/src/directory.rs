@@ -4,11 +4,12 @@
 //! Every operation is relative to the open directory (openat(2)), never follows
 //! a symbolic link, and creates files exclusively.
 
-use crate::sys::check;
+use rustix::fs::{self, AtFlags, Mode, OFlags};
+use rustix::io::Errno;
 use std::ffi::{CStr, CString, OsStr};
 use std::fs::{File, Metadata};
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
@@ -224,7 +225,7 @@ impl Directory {
     /// # Errors
     /// The system error; the file may then be incomplete.
     pub fn store(&self, name: &str, mode: u32, bytes: &[u8]) -> io::Result<()> {
-        self.unlink(name, 0)?;
+        self.unlink(name, AtFlags::empty())?;
         let mut file = self.create_new(name, mode)?;
         file.write_all(bytes)?;
         file.sync_all()
@@ -247,9 +248,7 @@ impl Directory {
     /// The system error.
     pub fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         let (from, to) = (c_string(OsStr::new(from))?, c_string(OsStr::new(to))?);
-        let fd = self.fd.as_raw_fd();
-        // SAFETY: an open directory and strings that live across the call.
-        check(unsafe { libc::renameat(fd, from.as_ptr(), fd, to.as_ptr()) })?;
+        fs::renameat(&self.fd, from, &self.fd, to)?;
         self.sync()
     }
 
@@ -258,7 +257,7 @@ impl Directory {
     /// # Errors
     /// The system error.
     pub fn remove(&self, name: &str) -> io::Result<()> {
-        if self.unlink(name, 0)? { self.sync() } else { Ok(()) }
+        if self.unlink(name, AtFlags::empty())? { self.sync() } else { Ok(()) }
     }
 
     /// Removes an empty directory. A missing one is no error.
@@ -266,24 +265,21 @@ impl Directory {
     /// # Errors
     /// The system error; also if it is not empty, or a link.
     pub fn remove_directory(&self, name: &str) -> io::Result<()> {
-        self.unlink(name, libc::AT_REMOVEDIR).map(drop)
+        self.unlink(name, AtFlags::REMOVEDIR).map(drop)
     }
 
     /// Returns whether there was something to remove.
-    fn unlink(&self, name: &str, flags: libc::c_int) -> io::Result<bool> {
-        let name = c_string(OsStr::new(name))?;
-        // SAFETY: an open directory and a string that lives across the call.
-        match check(unsafe { libc::unlinkat(self.fd.as_raw_fd(), name.as_ptr(), flags) }) {
-            Ok(_) => Ok(true),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(error),
+    fn unlink(&self, name: &str, flags: AtFlags) -> io::Result<bool> {
+        match fs::unlinkat(&self.fd, c_string(OsStr::new(name))?, flags) {
+            Ok(()) => Ok(true),
+            Err(Errno::NOENT) => Ok(false),
+            Err(error) => Err(error.into()),
         }
     }
 
     fn sync(&self) -> io::Result<()> {
         // A name is on disk only once its directory has been synced (fsync(2)).
-        // SAFETY: an open descriptor.
-        check(unsafe { libc::fsync(self.fd.as_raw_fd()) }).map(drop)
+        Ok(fs::fsync(&self.fd)?)
     }
 
     fn open_file(&self, name: &str, flags: libc::c_int) -> io::Result<(File, Metadata)> {
@@ -311,8 +307,7 @@ impl Directory {
 
 /// The effective user ID of this process.
 pub(crate) fn effective_uid() -> u32 {
-    // SAFETY: no arguments, cannot fail.
-    unsafe { libc::geteuid() }
+    rustix::process::geteuid().as_raw()
 }
 
 fn bounded(file: File, limit: u64) -> io::Result<Vec<u8>> {
@@ -369,11 +364,10 @@ fn named(error: io::Error, at: BorrowedFd<'_>, name: &CStr, path: &Path) -> io::
 }
 
 fn make_directory(at: BorrowedFd<'_>, name: &CStr) -> io::Result<()> {
-    // SAFETY: an open directory and a string that lives across the call.
-    match check(unsafe { libc::mkdirat(at.as_raw_fd(), name.as_ptr(), 0o700) }) {
+    match fs::mkdirat(at, name, Mode::RWXU) {
         // One that exists by now is opened and checked like any other.
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-        _ => Ok(()),
+        Ok(()) | Err(Errno::EXIST) => Ok(()),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -383,17 +377,10 @@ pub(crate) fn open_at(
     flags: libc::c_int,
     mode: u32,
 ) -> io::Result<OwnedFd> {
-    let at = at.map_or(libc::AT_FDCWD, |fd| fd.as_raw_fd());
-    loop {
-        // SAFETY: an open directory and a string that lives across the call; the
-        // descriptor that comes back is ours.
-        match check(unsafe { libc::openat(at, name.as_ptr(), flags | libc::O_CLOEXEC, mode) }) {
-            // SAFETY: as above.
-            Ok(fd) => return Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
+    let flags = OFlags::from_bits_retain((flags | libc::O_CLOEXEC).cast_unsigned());
+    let mode = Mode::from_raw_mode(mode);
+    let at = at.unwrap_or(fs::CWD);
+    Ok(rustix::io::retry_on_intr(|| fs::openat(at, name, flags, mode))?)
 }
 
 /// Converts one component of a path.

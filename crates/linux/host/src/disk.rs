@@ -1,8 +1,8 @@
 //! Direct file I/O, for measuring the disk.
 
-use crate::sys;
+use rustix::fs::{self, Advice, OFlags};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsFd;
 
 /// Makes reads and writes of a file bypass the page cache (open(2),
 /// `O_DIRECT`). Buffers, offsets and lengths must then be multiples of the
@@ -11,11 +11,8 @@ use std::os::fd::{AsFd, AsRawFd};
 /// # Errors
 /// `InvalidInput` if the file system does not support it; otherwise the system error.
 pub fn bypass_cache(file: &impl AsFd) -> io::Result<()> {
-    let fd = file.as_fd().as_raw_fd();
-    // SAFETY: fcntl(2) with these takes and gives plain numbers.
-    let flags = sys::check(unsafe { libc::fcntl(fd, libc::F_GETFL) })?;
-    // SAFETY: as above.
-    sys::check(unsafe { libc::fcntl(fd, libc::F_SETFL, flags | libc::O_DIRECT) }).map(drop)
+    let flags = fs::fcntl_getfl(file)?;
+    Ok(fs::fcntl_setfl(file, flags | OFlags::DIRECT)?)
 }
 
 /// Drops a file's pages from the page cache once they are on disk
@@ -24,12 +21,7 @@ pub fn bypass_cache(file: &impl AsFd) -> io::Result<()> {
 /// # Errors
 /// The system error.
 pub fn forget(file: &impl AsFd) -> io::Result<()> {
-    let fd = file.as_fd().as_raw_fd();
-    // SAFETY: takes plain numbers; it returns the error instead of setting it.
-    match unsafe { libc::posix_fadvise(fd, 0, 0, libc::POSIX_FADV_DONTNEED) } {
-        0 => Ok(()),
-        error => Err(io::Error::from_raw_os_error(error)),
-    }
+    Ok(fs::fadvise(file, 0, None, Advice::DontNeed)?)
 }
 
 /// Magic number of the file system that a file is on (statfs(2)).
@@ -37,14 +29,8 @@ pub fn forget(file: &impl AsFd) -> io::Result<()> {
 /// # Errors
 /// The system error.
 pub fn file_system(file: &impl AsFd) -> io::Result<u64> {
-    let mut room = std::mem::MaybeUninit::<libc::statfs>::zeroed();
-    // SAFETY: the kernel fills one statfs, whose address it is; zeros are one as well.
-    let filled = unsafe {
-        sys::check(libc::fstatfs(file.as_fd().as_raw_fd(), room.as_mut_ptr()))?;
-        room.assume_init()
-    };
     // The field's type differs between architectures; a magic number is 32 bits.
-    Ok(u64::try_from(filled.f_type).unwrap_or_default() & 0xffff_ffff)
+    Ok(u64::try_from(fs::fstatfs(file)?.f_type).unwrap_or_default() & 0xffff_ffff)
 }
 
 /// Size of a file system, bytes.
@@ -61,13 +47,8 @@ pub struct Room {
 /// # Errors
 /// The system error.
 pub fn room(file: &impl AsFd) -> io::Result<Room> {
-    let mut room = std::mem::MaybeUninit::<libc::statvfs>::zeroed();
-    // SAFETY: one statvfs is filled, whose address it is; zeros are one as well.
-    let filled = unsafe {
-        sys::check(libc::fstatvfs(file.as_fd().as_raw_fd(), room.as_mut_ptr()))?;
-        room.assume_init()
-    };
-    let bytes = |blocks: libc::fsblkcnt_t| blocks.saturating_mul(filled.f_frsize);
+    let filled = fs::fstatvfs(file)?;
+    let bytes = |blocks: u64| blocks.saturating_mul(filled.f_frsize);
     Ok(Room { total: bytes(filled.f_blocks), free: bytes(filled.f_bavail) })
 }
 

@@ -186,8 +186,7 @@ impl<const WORDS: usize> Request<WORDS> {
 
     /// Passes `words` to the driver, and returns what it has made of them.
     fn call(self, device: &str, mut words: [u32; WORDS]) -> io::Result<[u32; WORDS]> {
-        // SAFETY: zeros are a valid ifreq.
-        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+        let mut request: libc::ifreq = sys::zeroed();
         let name = device.as_bytes();
         // The last byte stays zero: it terminates the name.
         if name.is_empty() || name.len() >= request.ifr_name.len() || name.contains(&0) {

@@ -16,7 +16,7 @@ pub enum ReadError {
     Io(#[from] io::Error),
     /// A directory, device, FIFO or socket: it may be endless, or block.
     #[error("it is {0}, not a regular file")]
-    NotAFile(Kind),
+    NotAFile(FileKind),
     /// Root was to follow a symbolic link of another user's.
     #[error("it is a symbolic link of uid {0}, which root does not follow; name the file itself")]
     PlantedLink(u32),
@@ -42,7 +42,7 @@ impl From<ReadError> for io::Error {
 
 /// Type of a file that is not regular (inode(7)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum FileKind {
     /// A directory.
     Directory,
     /// A character or block device.
@@ -53,28 +53,28 @@ pub enum Kind {
     Other,
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for FileKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Kind::Directory => "a directory",
-            Kind::Device => "a device",
-            Kind::Fifo => "a FIFO or a pipe",
-            Kind::Other => "a special file",
+            FileKind::Directory => "a directory",
+            FileKind::Device => "a device",
+            FileKind::Fifo => "a FIFO or a pipe",
+            FileKind::Other => "a special file",
         })
     }
 }
 
-impl Kind {
+impl FileKind {
     fn of(kind: std::fs::FileType) -> Self {
         use std::os::unix::fs::FileTypeExt;
         if kind.is_dir() {
-            Kind::Directory
+            FileKind::Directory
         } else if kind.is_char_device() || kind.is_block_device() {
-            Kind::Device
+            FileKind::Device
         } else if kind.is_fifo() {
-            Kind::Fifo
+            FileKind::Fifo
         } else {
-            Kind::Other
+            FileKind::Other
         }
     }
 }
@@ -105,7 +105,7 @@ pub fn open_regular(path: &Path) -> Result<File, ReadError> {
         open(0)?
     };
     let kind = file.metadata()?.file_type();
-    if kind.is_file() { Ok(file) } else { Err(ReadError::NotAFile(Kind::of(kind))) }
+    if kind.is_file() { Ok(file) } else { Err(ReadError::NotAFile(FileKind::of(kind))) }
 }
 
 /// Reads a regular file of at most `limit` bytes.

@@ -5,8 +5,9 @@
 
 use crate::link_layer::{self, PACKET_VNET_HDR};
 use crate::sys;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -68,11 +69,8 @@ impl FrameRing {
     /// The system error; without `CAP_NET_RAW` it is `PermissionDenied`.
     pub(crate) fn open(index: u32, options: RingOptions<'_>) -> io::Result<Self> {
         // Of protocol 0 it receives nothing until it is bound, by then to the one device.
-        let flags = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
-        // SAFETY: plain flags.
-        let raw = sys::check(unsafe { libc::socket(libc::AF_PACKET, flags, 0) })?;
-        // SAFETY: the descriptor is new and ours.
-        let socket = unsafe { OwnedFd::from_raw_fd(raw) };
+        let socket =
+            socket_with(AddressFamily::PACKET, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
         let set =
             |option, value: libc::c_int| sys::set_option(&socket, libc::SOL_PACKET, option, &value);
         let RingOptions { frames, frame, vnet_headers, filter } = options;

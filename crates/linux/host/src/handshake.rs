@@ -1,6 +1,6 @@
 //! Options that both ends of a TCP connection negotiated in the handshake.
 
-use crate::tcp_info;
+use crate::sys;
 use std::io;
 use std::os::fd::AsFd;
 
@@ -39,9 +39,7 @@ impl Handshake {
     /// The error of `getsockopt`; `InvalidData` if the answer is too short.
     pub fn of(socket: &impl AsFd) -> io::Result<Self> {
         let mut head = [0u8; 8];
-        // SAFETY: an array of bytes takes whatever the kernel writes.
-        let length =
-            unsafe { tcp_info::get(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut head) }?;
+        let length = sys::get_option(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut head)?;
         if length <= SCALES {
             return Err(io::ErrorKind::InvalidData.into());
         }

@@ -82,8 +82,7 @@ pub fn memory_bytes() -> Option<u64> {
 /// Page size, bytes.
 #[must_use]
 pub fn page_bytes() -> u64 {
-    // SAFETY: takes and returns plain numbers.
-    u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
+    u64::try_from(rustix::param::page_size()).unwrap_or(4096)
 }
 
 /// Whether this process runs as root. Root of a user namespace that maps to one

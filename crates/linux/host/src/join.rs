@@ -10,6 +10,7 @@ use crate::control::Connection;
 use crate::program::{self, ExitCode};
 use crate::sandbox::{self, Ended};
 use crate::{netns, signals, sys};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -166,9 +167,11 @@ impl HostNamespaces {
         if let Some(user) = &self.user {
             become_its_root(user).map_err(other("entering its user namespace"))?;
         }
-        set(&self.processes, libc::CLONE_NEWPID).map_err(other("entering its PID namespace"))?;
+        set(&self.processes, LinkNameSpaceType::ProcessID)
+            .map_err(other("entering its PID namespace"))?;
         // Changes the working directory to the root directory.
-        set(&self.mounts, libc::CLONE_NEWNS).map_err(other("entering its mount namespace"))?;
+        set(&self.mounts, LinkNameSpaceType::Mount)
+            .map_err(other("entering its mount namespace"))?;
         // Which is that of the namespace: a chroot is below it.
         sandbox::change_root(&self.root).map_err(other("entering its root directory"))?;
         if let Ok(folder) = folder {
@@ -185,16 +188,15 @@ fn become_its_root(user: &File) -> io::Result<()> {
     // may not change groups: the lab has the same ones.
     // SAFETY: an empty list is never read.
     unsafe { libc::setgroups(0, std::ptr::null()) };
-    set(user, libc::CLONE_NEWUSER)?;
+    set(user, LinkNameSpaceType::User)?;
     // SAFETY: plain numbers; there is one thread to change.
     sys::check(unsafe { libc::setresgid(0, 0, 0) })?;
     // SAFETY: as above.
     sys::check(unsafe { libc::setresuid(0, 0, 0) }).map(drop)
 }
 
-fn set(namespace: &File, kind: libc::c_int) -> io::Result<()> {
-    // SAFETY: the descriptor is open for the length of the call.
-    sys::check(unsafe { libc::setns(namespace.as_raw_fd(), kind) }).map(drop)
+fn set(namespace: &File, kind: LinkNameSpaceType) -> io::Result<()> {
+    Ok(move_into_link_name_space(namespace.as_fd(), Some(kind))?)
 }
 
 fn is_ours(user: &File) -> io::Result<bool> {

@@ -13,8 +13,7 @@ pub(crate) const ETHERNET_HEADER: usize = 14;
 /// Binds a packet socket to device number `interface`: it receives packets of `protocol`
 /// (`ETH_P_ALL`: every one, and those that are sent; 0: none).
 pub(crate) fn bind(socket: &impl AsFd, interface: u32, protocol: libc::c_int) -> io::Result<()> {
-    // SAFETY: zeros are a valid sockaddr_ll.
-    let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+    let mut address: libc::sockaddr_ll = sys::zeroed();
     address.sll_family = libc::AF_PACKET as libc::sa_family_t;
     address.sll_protocol = (protocol as u16).to_be();
     address.sll_ifindex = interface.cast_signed();

@@ -1,5 +1,6 @@
 //! Names by the system's resolver: that of an address, and the canonical one of a host.
 
+use crate::sys;
 use std::ffi::{CStr, CString};
 use std::net::{IpAddr, SocketAddr};
 
@@ -33,8 +34,7 @@ pub fn of(address: IpAddr) -> Option<String> {
 #[must_use]
 pub fn canonical(host: &str) -> Option<String> {
     let host = CString::new(host).ok()?;
-    // SAFETY: all bytes zero is a valid addrinfo: numbers and null pointers.
-    let mut hints: libc::addrinfo = unsafe { std::mem::zeroed() };
+    let mut hints: libc::addrinfo = sys::zeroed();
     hints.ai_flags = libc::AI_CANONNAME;
     hints.ai_socktype = libc::SOCK_STREAM;
     let mut found: *mut libc::addrinfo = std::ptr::null_mut();

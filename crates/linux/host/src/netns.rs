@@ -2,6 +2,7 @@
 //! process holds them.
 
 use crate::sys;
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -93,6 +94,5 @@ pub(crate) fn check(file: BorrowedFd<'_>) -> io::Result<()> {
 /// # Errors
 /// The system error.
 pub fn enter(handle: BorrowedFd<'_>) -> io::Result<()> {
-    // SAFETY: the descriptor is open for the length of the call.
-    sys::check(unsafe { libc::setns(handle.as_raw_fd(), libc::CLONE_NEWNET) }).map(drop)
+    Ok(move_into_link_name_space(handle, Some(LinkNameSpaceType::Network))?)
 }

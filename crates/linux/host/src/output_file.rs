@@ -12,12 +12,12 @@ mod replacement;
 mod walk;
 
 use crate::directory::{Unsafe, UnsafePath, metadata, open_at};
-use crate::sys;
 pub use replacement::Replacement;
+use rustix::fs::{self, AtFlags, Mode};
 use std::ffi::CStr;
 use std::fs::{File, Metadata};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 pub use walk::FinalLink;
@@ -63,8 +63,7 @@ pub fn append(path: &Path) -> io::Result<File> {
 pub fn create_directory(path: &Path) -> io::Result<()> {
     let Name { directory, name, .. } =
         Walk::begin(path, Writer::calling())?.into_name(FinalLink::Refuse)?;
-    // SAFETY: an open directory and a string that lives across the call.
-    sys::check(unsafe { libc::mkdirat(directory.as_raw_fd(), name.as_ptr(), 0o777) }).map(drop)
+    Ok(fs::mkdirat(&directory, name, Mode::from_raw_mode(0o777))?)
 }
 
 /// Opens the directory at `path`, to write below it.
@@ -229,19 +228,14 @@ impl Destination {
     }
 
     fn unlink(&self, name: &CStr) -> io::Result<()> {
-        // SAFETY: an open directory and a string that lives across the call.
-        let code = unsafe { libc::unlinkat(self.name.directory.as_raw_fd(), name.as_ptr(), 0) };
-        sys::check(code).map(drop)
+        Ok(fs::unlinkat(&self.name.directory, name, AtFlags::empty())?)
     }
 
     /// Gives the file with a name in this directory the name of the destination, and replaces what is
     /// there.
     fn take_name_of(&self, name: &CStr) -> io::Result<()> {
-        let directory = self.name.directory.as_raw_fd();
-        // SAFETY: an open directory and strings that live across the call.
-        let code =
-            unsafe { libc::renameat(directory, name.as_ptr(), directory, self.name.name.as_ptr()) };
-        sys::check(code).map(drop)
+        let directory = &self.name.directory;
+        Ok(fs::renameat(directory, name, directory, &self.name.name)?)
     }
 
     fn refused(&self, why: Unsafe) -> io::Error {

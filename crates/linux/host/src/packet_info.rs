@@ -67,8 +67,7 @@ pub fn receive(
     let mut control = Control { space: [0; 64] };
     let mut name = MaybeUninit::<libc::sockaddr_storage>::zeroed();
     let mut vector = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
-    // SAFETY: a plain structure for which all zeros is a value.
-    let mut header: libc::msghdr = unsafe { MaybeUninit::zeroed().assume_init() };
+    let mut header: libc::msghdr = sys::zeroed();
     header.msg_name = name.as_mut_ptr().cast();
     header.msg_namelen = size_of::<libc::sockaddr_storage>() as _;
     header.msg_iov = &raw mut vector;
@@ -110,8 +109,7 @@ pub fn send(
     let mut control = Control { space: [0; 64] };
     let mut vector =
         libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
-    // SAFETY: a plain structure for which all zeros is a value.
-    let mut header: libc::msghdr = unsafe { MaybeUninit::zeroed().assume_init() };
+    let mut header: libc::msghdr = sys::zeroed();
     header.msg_name = to_name.as_ptr().cast_mut().cast();
     header.msg_namelen = to_name.len();
     header.msg_iov = &raw mut vector;

@@ -160,11 +160,7 @@ impl PacketQueue {
     /// # Errors
     /// The system error.
     pub fn buffer(&self) -> io::Result<usize> {
-        let mut size: libc::c_int = 0;
-        // SAFETY: any bits are a valid number.
-        unsafe {
-            crate::tcp_info::get(&self.socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &mut size)?;
-        }
+        let size = sys::int_option(&self.socket, libc::SOL_SOCKET, libc::SO_RCVBUF)?;
         Ok(usize::try_from(size).unwrap_or_default())
     }
 
@@ -201,8 +197,8 @@ impl PacketQueue {
         let mut pieces: [libc::iovec; BATCH] = std::array::from_fn(|_| {
             pieces.next().unwrap_or(libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 })
         });
-        // SAFETY: zeros are valid headers: no name, no control data.
-        let mut headers: [libc::mmsghdr; BATCH] = unsafe { std::mem::zeroed() };
+        // No name, no control data.
+        let mut headers: [libc::mmsghdr; BATCH] = sys::zeroed();
         for (header, piece) in headers.iter_mut().zip(&mut pieces) {
             header.msg_hdr.msg_iov = std::ptr::from_mut(piece);
             header.msg_hdr.msg_iovlen = 1;

@@ -4,8 +4,9 @@ use crate::link_layer::{self, ETHERNET_HEADER, PACKET_VNET_HDR};
 use crate::netlink::Netlink;
 use crate::sys;
 use crate::tun::VNET_HEADER;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use std::io::{self, IoSlice};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 /// Memory for packets that were sent and that the other end has not processed yet, as requested: as
 /// many trains of 64 KiB as the receiving host's steering holds packets (1000).
@@ -26,11 +27,9 @@ impl PacketSender {
     /// The system error; without `CAP_NET_RAW` it is `PermissionDenied`.
     pub fn open(device: &str, address: [u8; 6]) -> io::Result<Self> {
         let index = Netlink::open()?.index(device)?;
-        let flags = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         // Of protocol 0 it receives nothing.
-        // SAFETY: plain flags; the descriptor that comes back is ours.
-        let socket =
-            unsafe { OwnedFd::from_raw_fd(sys::check(libc::socket(libc::AF_PACKET, flags, 0))?) };
+        let socket = socket_with(AddressFamily::PACKET, SocketType::RAW, flags, None)?;
         sys::set_option(&socket, libc::SOL_PACKET, PACKET_VNET_HDR, &1i32)?;
         if sys::set_option(&socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &BUFFER).is_err() {
             // The most that an ordinary user gets.
@@ -67,14 +66,7 @@ impl PacketSender {
         frame[6..12].copy_from_slice(&self.address);
         frame[12..].copy_from_slice(&ether_type.to_be_bytes());
         let pieces = [&vnet[..], &frame, ip, payload].map(IoSlice::new);
-        // SAFETY: IoSlice has the layout of `struct iovec` and its pieces are valid.
-        sys::retry(|| unsafe {
-            libc::writev(
-                self.socket.as_raw_fd(),
-                pieces.as_ptr().cast(),
-                pieces.len() as libc::c_int,
-            )
-        })
-        .map(drop)
+        rustix::io::retry_on_intr(|| rustix::io::writev(&self.socket, &pieces))?;
+        Ok(())
     }
 }

@@ -8,12 +8,12 @@ mod ring;
 
 pub use ring::{Block, RingPacket};
 
-use crate::tcp_info::get;
 use crate::{link_layer, sys, wait};
 use bpf::Instruction;
 use ring::Ring;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use std::io;
-use std::os::fd::{AsFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 use units::ByteCount;
 
@@ -86,13 +86,9 @@ impl PacketSocket {
     /// # Errors
     /// The system error: `PermissionDenied` without CAP_NET_RAW, ENODEV without that interface.
     pub fn open(options: &PacketSocketOptions<'_>) -> io::Result<(Self, PacketCounter)> {
-        let kind = if options.link_layer { libc::SOCK_RAW } else { libc::SOCK_DGRAM };
+        let kind = if options.link_layer { SocketType::RAW } else { SocketType::DGRAM };
         // Of no protocol: without one, no packet is received until the socket is bound.
-        // SAFETY: plain numbers; the descriptor that comes back is ours.
-        let socket = unsafe {
-            let raw = sys::check(libc::socket(libc::AF_PACKET, kind | libc::SOCK_CLOEXEC, 0))?;
-            OwnedFd::from_raw_fd(raw)
-        };
+        let socket = socket_with(AddressFamily::PACKET, kind, SocketFlags::CLOEXEC, None)?;
         let set =
             |option, value: libc::c_int| sys::set_option(&socket, libc::SOL_PACKET, option, &value);
         set(PACKET_VERSION, TPACKET_V3)?;
@@ -153,9 +149,7 @@ impl PacketSocket {
 
     /// The error that the socket has, once.
     fn pending_error(&self) -> io::Result<()> {
-        let mut error: libc::c_int = 0;
-        // SAFETY: any bits are a valid number.
-        unsafe { get(&self.socket, libc::SOL_SOCKET, libc::SO_ERROR, &mut error)? };
+        let error = sys::int_option(&self.socket, libc::SOL_SOCKET, libc::SO_ERROR)?;
         if error == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(error)) }
     }
 }
@@ -169,8 +163,7 @@ impl PacketCounter {
         // struct tpacket_stats_v3: packets, those dropped included; dropped; full rings. Each
         // call resets them.
         let mut stats = [0_u32; 3];
-        // SAFETY: any bits are valid numbers.
-        unsafe { get(&self.socket, libc::SOL_PACKET, PACKET_STATISTICS, &mut stats)? };
+        sys::get_option(&self.socket, libc::SOL_PACKET, PACKET_STATISTICS, &mut stats)?;
         self.counts.accepted += u64::from(stats[0]);
         self.counts.dropped += u64::from(stats[1]);
         Ok(self.counts)

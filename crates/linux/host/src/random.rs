@@ -1,7 +1,9 @@
 //! Random numbers from the system. Secrets and seeds have functions of their own: a secret that
 //! the system does not give is an error, and a seed has a fallback.
 
-use crate::{clock, sys};
+use crate::clock;
+use rustix::io::retry_on_intr;
+use rustix::rand::{GetRandomFlags, getrandom};
 use std::io;
 
 /// Returns bytes that nobody can predict, for keys, secrets and cookies (getrandom(2)): at
@@ -13,12 +15,10 @@ use std::io;
 pub fn secret<const N: usize>() -> io::Result<[u8; N]> {
     const { assert!(N <= 256, "reads of up to 256 bytes are never short") }
     let mut bytes = [0u8; N];
-    // SAFETY: N valid bytes.
-    let read = sys::retry(|| unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), N, 0) });
-    match read {
+    match retry_on_intr(|| getrandom(&mut bytes[..], GetRandomFlags::empty())) {
         Ok(length) if length == N => Ok(bytes),
         Ok(_) => Err(refused(&io::ErrorKind::UnexpectedEof.into())),
-        Err(error) => Err(refused(&error)),
+        Err(error) => Err(refused(&error.into())),
     }
 }
 

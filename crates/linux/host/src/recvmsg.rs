@@ -2,7 +2,6 @@
 
 use crate::{clock, sys};
 use std::io;
-use std::mem::MaybeUninit;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
@@ -117,8 +116,8 @@ fn receive(
 ) -> io::Result<Option<Received>> {
     let mut control = Control([0; 512]);
     let mut piece = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
-    // SAFETY: zeros are a valid msghdr: no name, no pieces, no control.
-    let mut message: libc::msghdr = unsafe { MaybeUninit::zeroed().assume_init() };
+    // No name, no pieces, no control.
+    let mut message: libc::msghdr = sys::zeroed();
     message.msg_iov = &raw mut piece;
     message.msg_iovlen = 1;
     message.msg_control = control.0.as_mut_ptr().cast();

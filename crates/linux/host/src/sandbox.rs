@@ -11,11 +11,16 @@
 //! process 1 has a parent death signal. So whichever of them is killed, nothing
 //! is left: no process, and therefore no namespace, device or mount.
 
+use crate::directory::effective_uid;
 use crate::{signals, sys};
+use rustix::mount::UnmountFlags;
+use rustix::pipe::PipeFlags;
+use rustix::process::Signal;
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::ffi::CStr;
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::sync::OnceLock;
 
@@ -52,8 +57,7 @@ static USER_OUTSIDE: OnceLock<u32> = OnceLock::new();
 /// The uid outside of the sandbox: inside, an ordinary user has uid 0.
 #[must_use]
 pub fn user() -> u32 {
-    // SAFETY: no arguments, cannot fail.
-    *USER_OUTSIDE.get_or_init(|| unsafe { libc::geteuid() })
+    *USER_OUTSIDE.get_or_init(effective_uid)
 }
 
 /// Runs `inside` as process 1 of a new sandbox and waits for it.
@@ -132,8 +136,7 @@ fn may_make_namespaces() -> bool {
 }
 
 fn become_root_of_a_user_namespace() -> Result<(), SandboxError> {
-    // SAFETY: no arguments, cannot fail.
-    let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
+    let (user, group) = (effective_uid(), rustix::process::getegid().as_raw());
     // SAFETY: plain flags.
     sys::check(unsafe { libc::unshare(libc::CLONE_NEWUSER) })
         .map_err(permission_error("user namespace"))?;
@@ -198,8 +201,7 @@ fn make_mounts_private() -> io::Result<()> {
     let namespace = File::open("/proc/self/ns/mnt")
         .map_err(|_| io::Error::other("a chroot needs /proc: mount -t proc proc /proc"))?;
     // Changes the root directory to the namespace's own.
-    // SAFETY: the descriptor is open for the length of the call.
-    sys::check(unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNS) })?;
+    move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Mount))?;
     let made = private();
     change_root(&root)?;
     made
@@ -212,10 +214,8 @@ pub(crate) fn open_root(path: &str) -> io::Result<File> {
 
 /// Makes a directory the root and working directory of this process.
 pub(crate) fn change_root(root: &File) -> io::Result<()> {
-    // SAFETY: the descriptor is open for the length of the call.
-    sys::check(unsafe { libc::fchdir(root.as_raw_fd()) })?;
-    // SAFETY: a static string.
-    sys::check(unsafe { libc::chroot(c".".as_ptr()) }).map(drop)
+    rustix::process::fchdir(root)?;
+    Ok(rustix::process::chroot(c".")?)
 }
 
 /// Sets the parent death signal to SIGKILL, and returns whether the parent was
@@ -224,8 +224,7 @@ pub(crate) fn change_root(root: &File) -> io::Result<()> {
 ///
 /// Makes system calls only, so it may be called between fork and exec.
 pub(crate) fn die_with_parent(alive: RawFd) -> io::Result<bool> {
-    // SAFETY: plain numbers.
-    sys::check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) })?;
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     // If the parent died before that call, the signal never comes; the pipe's write
     // end is closed then.
     let mut entry = libc::pollfd { fd: alive, events: 0, revents: 0 };
@@ -243,8 +242,7 @@ pub fn bind_file(path: &CStr, text: &str) -> io::Result<()> {
     mount(Some(c"tmpfs"), c"/tmp", Some(c"tmpfs"), libc::MS_NOSUID | libc::MS_NODEV)?;
     let covered = std::fs::write("/tmp/cover", text)
         .and_then(|()| mount(Some(c"/tmp/cover"), path, None, libc::MS_BIND));
-    // SAFETY: a valid path.
-    sys::check(unsafe { libc::umount2(c"/tmp".as_ptr(), libc::MNT_DETACH) })?;
+    rustix::mount::unmount(c"/tmp", UnmountFlags::DETACH)?;
     covered
 }
 
@@ -275,10 +273,5 @@ pub(crate) fn mount_with(
 }
 
 pub(crate) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
-    let mut ends = [0; 2];
-    // SAFETY: room for two descriptors, which are then ours.
-    unsafe {
-        sys::check(libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC))?;
-        Ok((OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])))
-    }
+    Ok(rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?)
 }

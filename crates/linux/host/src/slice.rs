@@ -58,8 +58,7 @@ fn set(slice: Duration) -> io::Result<()> {
     if unsafe { libc::sched_getscheduler(0) } != libc::SCHED_OTHER {
         return Ok(());
     }
-    // SAFETY: plain numbers; zero is the calling thread. -1 is a nice value too.
-    let nice = unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) };
+    let nice = rustix::process::getpriority_process(None).unwrap_or_default();
     let attr = SchedAttr {
         size: u32::try_from(size_of::<SchedAttr>()).unwrap_or_default(),
         policy: libc::SCHED_OTHER.cast_unsigned(),

@@ -5,6 +5,7 @@
 //! Linux 6.7 and accept any length: a field beyond it is `None`, never a zero
 //! that looks like a measurement.
 
+use crate::sys;
 use std::{
     fs, io,
     mem::{offset_of, size_of},
@@ -78,6 +79,9 @@ struct Raw {
     total_rto_recoveries: u16,
     total_rto_time: u32,
 }
+
+// SAFETY: integers.
+unsafe impl sys::Plain for Raw {}
 
 /// "No threshold yet" (`TCP_INFINITE_SSTHRESH`).
 const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
@@ -196,8 +200,7 @@ impl TcpInfo {
     /// The error of `getsockopt`: the socket is not TCP, or is closed.
     pub fn of(socket: &impl AsFd) -> io::Result<Self> {
         let mut raw = Raw::default();
-        // SAFETY: Raw is plain integers, so any bytes the kernel writes are valid.
-        let length = unsafe { get(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut raw) }?;
+        let length = sys::get_option(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut raw)?;
         Ok(Self::decode(&raw, length))
     }
 
@@ -319,8 +322,7 @@ impl MemInfo {
     /// The error of `getsockopt`: the kernel is older than 4.12, or the socket is closed.
     pub fn of(socket: &impl AsFd) -> io::Result<Self> {
         let mut words = [0u32; 9];
-        // SAFETY: an array of integers takes any bytes the kernel writes.
-        let length = unsafe { get(socket, libc::SOL_SOCKET, libc::SO_MEMINFO, &mut words) }?;
+        let length = sys::get_option(socket, libc::SOL_SOCKET, libc::SO_MEMINFO, &mut words)?;
         if length < 4 * size_of::<u32>() {
             return Err(io::Error::from(io::ErrorKind::UnexpectedEof));
         }
@@ -408,8 +410,7 @@ pub fn set_congestion(socket: &impl AsFd, name: &str) -> Result<(), CongestionEr
 /// The error of `getsockopt`.
 pub fn congestion(socket: &impl AsFd) -> io::Result<String> {
     let mut name = [0u8; NAME_MAX];
-    // SAFETY: an array of bytes takes whatever the kernel writes.
-    let length = unsafe { get(socket, libc::IPPROTO_TCP, libc::TCP_CONGESTION, &mut name) }?;
+    let length = sys::get_option(socket, libc::IPPROTO_TCP, libc::TCP_CONGESTION, &mut name)?;
     let name = name.get(..length).unwrap_or(&name);
     let name = name.split(|&byte| byte == 0).next().unwrap_or_default();
     Ok(String::from_utf8_lossy(name).into_owned())
@@ -421,35 +422,6 @@ pub fn congestion(socket: &impl AsFd) -> io::Result<String> {
 pub fn available_congestion() -> String {
     fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")
         .map_or_else(|_| "unknown".to_owned(), |text| text.trim().to_owned())
-}
-
-/// Fills `value` by `getsockopt` and returns the number of bytes that the kernel wrote.
-///
-/// # Safety
-/// Every bit pattern must be a valid `T`.
-pub(crate) unsafe fn get<T>(
-    socket: &impl AsFd,
-    level: libc::c_int,
-    name: libc::c_int,
-    value: &mut T,
-) -> io::Result<usize> {
-    let mut length = libc::socklen_t::try_from(size_of::<T>()).unwrap_or(0);
-    // SAFETY: the pointer and `length` describe `value`, which outlives the
-    // call; the kernel writes no more than `length` bytes.
-    let code = unsafe {
-        libc::getsockopt(
-            socket.as_fd().as_raw_fd(),
-            level,
-            name,
-            std::ptr::from_mut(value).cast(),
-            &raw mut length,
-        )
-    };
-    if code == 0 {
-        Ok(usize::try_from(length).unwrap_or(0).min(size_of::<T>()))
-    } else {
-        Err(io::Error::last_os_error())
-    }
 }
 
 mod sample;

@@ -1,12 +1,13 @@
 //! Raw mode of the terminal, and its restoration.
 
 use crate::lock::lock;
-use crate::sys;
+use rustix::stdio::stdin;
+use rustix::termios::{self, LocalModes, OptionalActions, SpecialCodeIndex, Termios};
 use std::io;
 use std::sync::Mutex;
 
 /// Original settings while raw mode is on; per process, as the terminal is.
-static BEFORE: Mutex<Option<libc::termios>> = Mutex::new(None);
+static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
 
 /// Unbuffered keyboard input without echo, for as long as this exists
 /// (termios(3)). Ctrl-C still raises SIGINT; Ctrl-Z is a key.
@@ -19,19 +20,14 @@ impl RawMode {
     /// # Errors
     /// The system error: standard input is not a terminal.
     pub fn enable() -> io::Result<Self> {
-        // SAFETY: the structure lives across the call, which fills it.
-        let before = unsafe {
-            let mut before: libc::termios = std::mem::zeroed();
-            sys::check(libc::tcgetattr(libc::STDIN_FILENO, &raw mut before))?;
-            before
-        };
-        let mut ours = before;
-        ours.c_lflag &= !(libc::ICANON | libc::ECHO);
+        let before = termios::tcgetattr(stdin())?;
+        let mut ours = before.clone();
+        ours.local_modes &= !(LocalModes::ICANON | LocalModes::ECHO);
         // A read returns what is available, at least one byte.
-        ours.c_cc[libc::VMIN] = 1;
-        ours.c_cc[libc::VTIME] = 0;
+        ours.special_codes[SpecialCodeIndex::VMIN] = 1;
+        ours.special_codes[SpecialCodeIndex::VTIME] = 0;
         // 0 is _POSIX_VDISABLE: a stopped program would leave the terminal in raw mode.
-        ours.c_cc[libc::VSUSP] = 0;
+        ours.special_codes[SpecialCodeIndex::VSUSP] = 0;
         *lock(&BEFORE) = Some(before);
         set(&ours)?;
         Ok(RawMode(()))
@@ -42,10 +38,7 @@ impl RawMode {
     /// # Errors
     /// The system error.
     pub fn read(&self, bytes: &mut [u8]) -> io::Result<usize> {
-        // SAFETY: the pointer and length are the slice's.
-        sys::retry(|| unsafe {
-            libc::read(libc::STDIN_FILENO, bytes.as_mut_ptr().cast(), bytes.len())
-        })
+        Ok(rustix::io::retry_on_intr(|| rustix::io::read(stdin(), &mut *bytes))?)
     }
 }
 
@@ -63,10 +56,6 @@ pub fn restore() {
     }
 }
 
-fn set(settings: &libc::termios) -> io::Result<()> {
-    // SAFETY: the structure lives across the call.
-    sys::check(unsafe {
-        libc::tcsetattr(libc::STDIN_FILENO, libc::TCSANOW, std::ptr::from_ref(settings))
-    })
-    .map(drop)
+fn set(settings: &Termios) -> io::Result<()> {
+    Ok(termios::tcsetattr(stdin(), OptionalActions::Now, settings)?)
 }

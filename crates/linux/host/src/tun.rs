@@ -7,6 +7,7 @@
 //! `Documentation/networking/tuntap.rst`).
 
 use crate::sys;
+use rustix::io::retry_on_intr;
 use std::fs::{File, OpenOptions};
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -67,8 +68,7 @@ impl Tun {
             })?;
         let other = |step| move |source| TunError::Other { step, source };
 
-        // SAFETY: a `struct ifreq` of zeros is a valid one.
-        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+        let mut request: libc::ifreq = sys::zeroed();
         for (to, from) in request.ifr_name.iter_mut().take(15).zip(name.bytes()) {
             *to = libc::c_char::from_ne_bytes([from]);
         }
@@ -97,8 +97,7 @@ impl Tun {
     /// # Errors
     /// The system error.
     pub fn name(&self) -> io::Result<String> {
-        // SAFETY: a `struct ifreq` of zeros is a valid one.
-        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+        let mut request: libc::ifreq = sys::zeroed();
         // SAFETY: TUNGETIFF writes one `struct ifreq`, which lives across the call.
         sys::check(unsafe {
             libc::ioctl(self.file.as_raw_fd(), libc::TUNGETIFF, &raw mut request)
@@ -113,10 +112,7 @@ impl Tun {
     /// # Errors
     /// `WouldBlock` if there is none; otherwise the system error.
     pub fn receive(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        // SAFETY: the buffer is valid for its length.
-        sys::retry(|| unsafe {
-            libc::read(self.file.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len())
-        })
+        Ok(retry_on_intr(|| rustix::io::read(&self.file, &mut *buffer))?)
     }
 
     /// Passes a packet with its header to the kernel, in pieces.
@@ -124,9 +120,7 @@ impl Tun {
     /// # Errors
     /// The system error; the packet was dropped.
     pub fn send(&self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
-        let count = libc::c_int::try_from(pieces.len()).unwrap_or(libc::c_int::MAX);
-        // SAFETY: IoSlice has the layout of `struct iovec` and its pieces are valid.
-        sys::retry(|| unsafe { libc::writev(self.file.as_raw_fd(), pieces.as_ptr().cast(), count) })
+        Ok(retry_on_intr(|| rustix::io::writev(&self.file, pieces))?)
     }
 }
 

@@ -55,10 +55,8 @@ const MAX_BATCH: usize = 64;
 /// The system error of the first datagram; the next call returns that of a later
 /// one.
 pub fn send_each(socket: &impl AsFd, train: &[u8], bytes: usize) -> io::Result<usize> {
-    // SAFETY: both are plain structures for which all zeros is a value.
-    let mut vectors: [libc::iovec; MAX_BATCH] = unsafe { MaybeUninit::zeroed().assume_init() };
-    // SAFETY: as above.
-    let mut messages: [libc::mmsghdr; MAX_BATCH] = unsafe { MaybeUninit::zeroed().assume_init() };
+    let mut vectors: [libc::iovec; MAX_BATCH] = sys::zeroed();
+    let mut messages: [libc::mmsghdr; MAX_BATCH] = sys::zeroed();
     let mut count: libc::c_uint = 0;
     let datagrams = train.chunks(bytes.max(1));
     for ((vector, message), datagram) in vectors.iter_mut().zip(&mut messages).zip(datagrams) {
@@ -164,11 +162,8 @@ impl Inbox {
     fn receive_with(&mut self, socket: &impl AsFd, flags: libc::c_int) -> io::Result<usize> {
         self.received.clear();
         self.is_full = false;
-        // SAFETY: plain structures for which all zeros is a value.
-        let mut vectors: [libc::iovec; MAX_SLOTS] = unsafe { MaybeUninit::zeroed().assume_init() };
-        // SAFETY: as above.
-        let mut messages: [libc::mmsghdr; MAX_SLOTS] =
-            unsafe { MaybeUninit::zeroed().assume_init() };
+        let mut vectors: [libc::iovec; MAX_SLOTS] = sys::zeroed();
+        let mut messages: [libc::mmsghdr; MAX_SLOTS] = sys::zeroed();
         let mut controls = [const { Control { space: [0; 128] } }; MAX_SLOTS];
         let mut sources = [const { MaybeUninit::<libc::sockaddr_storage>::zeroed() }; MAX_SLOTS];
         let mut count: libc::c_uint = 0;

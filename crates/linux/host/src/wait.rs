@@ -1,8 +1,12 @@
 //! Waiting for files with nanosecond timeouts, and waking up waiting threads.
 
 use crate::sys;
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::event::{self, EventfdFlags, PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::num::NonZeroU64;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -15,18 +19,11 @@ pub fn readable<const N: usize>(
     files: [BorrowedFd<'_>; N],
     timeout: Option<Duration>,
 ) -> io::Result<[bool; N]> {
-    let mut list =
-        files.map(|file| libc::pollfd { fd: file.as_raw_fd(), events: libc::POLLIN, revents: 0 });
-    let time = timeout.map(timespec);
-    let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-    // SAFETY: the list holds N entries, `time` is null or points to a live timespec.
-    let result = sys::check(unsafe {
-        libc::ppoll(list.as_mut_ptr(), N as libc::nfds_t, time, std::ptr::null())
-    });
-    match result {
-        Ok(_) => Ok(list.map(|entry| entry.revents != 0)),
-        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok([false; N]),
-        Err(error) => Err(error),
+    let mut list = files.map(|file| PollFd::from_borrowed_fd(file, PollFlags::IN));
+    match event::poll(&mut list, timeout.map(limit).as_ref()) {
+        Ok(_) => Ok(list.map(|entry| !entry.revents().is_empty())),
+        Err(Errno::INTR) => Ok([false; N]),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -36,16 +33,15 @@ pub fn readable<const N: usize>(
 /// # Errors
 /// The system error, but none for an interruption by a signal.
 pub fn ready(file: &impl AsFd, for_writing: bool, timeout: Duration) -> io::Result<()> {
-    let events = if for_writing { libc::POLLIN | libc::POLLOUT } else { libc::POLLIN };
-    let mut entry = libc::pollfd { fd: file.as_fd().as_raw_fd(), events, revents: 0 };
-    let time = timespec(timeout);
-    // SAFETY: one live entry, a live timespec and no signal mask.
-    let result =
-        sys::check(unsafe { libc::ppoll(&raw mut entry, 1, &raw const time, std::ptr::null()) });
-    match result {
-        Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(error),
-        _ => Ok(()),
+    let events = if for_writing { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
+    match event::poll(&mut [PollFd::new(file, events)], Some(&limit(timeout))) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
     }
+}
+
+fn limit(time: Duration) -> Timespec {
+    Timespec::try_from(time).unwrap_or(Timespec { tv_sec: i64::MAX, tv_nsec: 0 })
 }
 
 fn timespec(time: Duration) -> libc::timespec {
@@ -75,10 +71,7 @@ impl Poller {
     /// # Errors
     /// The system error if descriptors have run out.
     pub fn new() -> io::Result<Self> {
-        // SAFETY: plain flags.
-        let raw = sys::check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
-        // SAFETY: the descriptor is new and ours.
-        let epoll = unsafe { OwnedFd::from_raw_fd(raw) };
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         Ok(Poller { epoll, events: Vec::new(), has_pwait2: true })
     }
 
@@ -88,7 +81,7 @@ impl Poller {
     /// `AlreadyExists` if that descriptor was added already; `PermissionDenied` for a
     /// file that is always ready, such as a regular one; otherwise the system error.
     pub fn add(&mut self, file: &impl AsFd, token: usize) -> io::Result<()> {
-        self.add_for(libc::EPOLLIN, file, token)
+        self.add_for(EventFlags::IN, file, token)
     }
 
     /// Adds a socket that is ready when it can be written to; a connecting one, once it has
@@ -97,7 +90,7 @@ impl Poller {
     /// # Errors
     /// As [`Poller::add`].
     pub fn add_for_writing(&mut self, file: &impl AsFd, token: usize) -> io::Result<()> {
-        self.add_for(libc::EPOLLOUT, file, token)
+        self.add_for(EventFlags::OUT, file, token)
     }
 
     /// Removes `file`.
@@ -105,19 +98,11 @@ impl Poller {
     /// # Errors
     /// `NotFound` if it was not added; otherwise the system error.
     pub fn remove(&mut self, file: &impl AsFd) -> io::Result<()> {
-        let (epoll, file) = (self.epoll.as_raw_fd(), file.as_fd().as_raw_fd());
-        // SAFETY: both descriptors are open; this operation reads no event.
-        sys::check(unsafe {
-            libc::epoll_ctl(epoll, libc::EPOLL_CTL_DEL, file, std::ptr::null_mut())
-        })
-        .map(drop)
+        Ok(epoll::delete(&self.epoll, file)?)
     }
 
-    fn add_for(&mut self, what: libc::c_int, file: &impl AsFd, token: usize) -> io::Result<()> {
-        let mut event = libc::epoll_event { events: what.cast_unsigned(), u64: token as u64 };
-        let (epoll, file) = (self.epoll.as_raw_fd(), file.as_fd().as_raw_fd());
-        // SAFETY: both descriptors are open and the event lives across the call.
-        sys::check(unsafe { libc::epoll_ctl(epoll, libc::EPOLL_CTL_ADD, file, &raw mut event) })?;
+    fn add_for(&mut self, what: EventFlags, file: &impl AsFd, token: usize) -> io::Result<()> {
+        epoll::add(&self.epoll, file, EventData::new_u64(token as u64), what)?;
         // Events that do not fit are reported by the next call.
         if self.events.len() < MAX_EVENTS {
             self.events.push(libc::epoll_event { events: 0, u64: 0 });
@@ -199,8 +184,8 @@ impl Poller {
 /// Lets the calling thread's timers fire to the nanosecond instead of within
 /// the 50 µs by which the kernel groups wake-ups (`PR_SET_TIMERSLACK`).
 pub fn precise_timers() {
-    // SAFETY: prctl with plain numbers. It cannot fail for a slack of 1 ns.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0) };
+    // It cannot fail for a slack of 1 ns.
+    let _ = rustix::thread::set_current_timer_slack(Some(NonZeroU64::MIN));
 }
 
 /// Raises the priority of the calling thread: a real-time class if permitted,
@@ -229,18 +214,15 @@ impl EventFd {
     /// # Errors
     /// The system error if descriptors have run out.
     pub fn new() -> io::Result<Self> {
-        // SAFETY: plain numbers.
-        let raw = sys::check(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) })?;
-        // SAFETY: the descriptor is new and ours.
-        Ok(EventFd { event: unsafe { OwnedFd::from_raw_fd(raw) }, is_set: AtomicBool::new(false) })
+        let event = event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        Ok(EventFd { event, is_set: AtomicBool::new(false) })
     }
 
     /// Wakes up all waiting threads.
     pub fn set(&self) {
         self.is_set.store(true, Ordering::Relaxed);
-        let one = 1u64.to_ne_bytes();
-        // SAFETY: eight valid bytes. If the counter is full it is readable already.
-        unsafe { libc::write(self.event.as_raw_fd(), one.as_ptr().cast(), one.len()) };
+        // If the counter is full it is readable already.
+        let _ = rustix::io::write(&self.event, &1u64.to_ne_bytes());
     }
 
     /// Whether it was set; makes no system call.
@@ -278,7 +260,7 @@ mod tests {
             }
             let mut ready = vec![7];
             poller.wait(Some(Duration::ZERO), &mut ready).unwrap();
-            assert_eq!(ready, []);
+            assert!(ready.is_empty());
             bells[3].set();
             bells[70].set();
             for _ in 0..2 {
@@ -317,7 +299,7 @@ mod tests {
                 let before = clock::now();
                 poller.wait(Some(timeout), &mut ready).unwrap();
                 assert!(before.elapsed() >= timeout);
-                assert_eq!(ready, []);
+                assert!(ready.is_empty());
             }
         });
     }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::sys::check;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 

@@ -4,6 +4,7 @@ use super::*;
 use crate::directory::effective_uid;
 use std::fs::{self, Permissions};
 use std::io::Write;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{PermissionsExt, lchown, symlink};
 use std::path::PathBuf;
 

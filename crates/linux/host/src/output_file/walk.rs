@@ -2,11 +2,12 @@
 //! change a directory on the path redirects what is written.
 
 use crate::directory::{Unsafe, UnsafePath, c_string, effective_uid, metadata, open_at};
-use crate::{identity, sys};
+use crate::identity;
+use rustix::io::retry_on_intr;
 use std::ffi::{CStr, CString, OsStr, OsString};
 use std::fs::Metadata;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
@@ -15,8 +16,6 @@ use std::path::{Component, Path, PathBuf};
 const MAX_LINKS: usize = 40;
 /// Longest target of a symbolic link, bytes (`PATH_MAX` of linux/limits.h).
 const MAX_TARGET: usize = 4096;
-/// `PROC_SUPER_MAGIC` of linux/magic.h.
-const PROC_SUPER_MAGIC: libc::c_long = 0x9fa0;
 
 const LOOK: libc::c_int = libc::O_PATH | libc::O_NOFOLLOW;
 
@@ -209,21 +208,13 @@ enum Followed {
 }
 
 fn is_procfs(directory: &OwnedFd) -> io::Result<bool> {
-    let mut about = std::mem::MaybeUninit::<libc::statfs>::zeroed();
-    // SAFETY: an open descriptor, and room for the structure.
-    sys::check(unsafe { libc::fstatfs(directory.as_raw_fd(), about.as_mut_ptr()) })?;
-    // SAFETY: zeros are valid, and the kernel has filled it.
-    Ok(unsafe { about.assume_init() }.f_type == PROC_SUPER_MAGIC)
+    Ok(rustix::fs::fstatfs(directory)?.f_type == rustix::fs::PROC_SUPER_MAGIC)
 }
 
 /// Reads an open link (readlinkat(2) with an empty path).
 fn target(link: &OwnedFd) -> io::Result<PathBuf> {
     let mut bytes = vec![0_u8; MAX_TARGET];
-    let (fd, room) = (link.as_raw_fd(), bytes.len());
-    // SAFETY: an open descriptor, an empty string, and a buffer with its length.
-    let length = sys::retry(|| unsafe {
-        libc::readlinkat(fd, c"".as_ptr(), bytes.as_mut_ptr().cast(), room)
-    })?;
+    let length = retry_on_intr(|| rustix::fs::readlinkat_raw(link, c"", &mut bytes[..]))?;
     bytes.truncate(length);
     if bytes.is_empty() {
         return Err(io::Error::from_raw_os_error(libc::ENOENT));
