@@ -130,7 +130,6 @@ impl Arguments {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "in a test an unwrap is an assertion")]
 mod tests {
     use super::*;
 

@@ -36,7 +36,8 @@ fn pcap(name: &str, view: PcapView) -> (PcapDocument, Vec<Event>) {
 /// Members are in alphabetical order.
 fn is_sorted(document: &impl serde::Serialize) -> bool {
     let text = serde_json::to_string(document).unwrap();
-    text == serde_json::from_str::<serde_json::Value>(&text).unwrap().to_string()
+    let read: serde_json::Value = serde_json::from_str(&text).unwrap();
+    text == serde_json::to_string(&read).unwrap()
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! The text of other tools: real outputs, and any text.
 
-#![expect(clippy::unwrap_used, reason = "in a test an unwrap is an assertion")]
 
 use doctor::{PastedCounter, PastedReport, pasted};
 use proptest::prelude::{ProptestConfig, proptest};

@@ -101,7 +101,7 @@ fn run(options: &Options, seed: u64, case: &Scenario) -> Option<Done> {
                 return None;
             }
             Err(error) => {
-                println!("{}: {error}", case);
+                println!("{case}: {error}");
                 return None;
             }
         }

@@ -83,7 +83,7 @@ fn measure(options: &Options) -> Fallible<()> {
         for (case, done) in in_parallel(options, seed, chunk, threads)? {
             let Some((run, truth, one)) = done else {
                 left_out += 1;
-                println!("not valid, left out: {}", case);
+                println!("not valid, left out: {case}");
                 continue;
             };
             if let Some(folder) = &options.save {

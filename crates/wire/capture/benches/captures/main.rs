@@ -110,7 +110,7 @@ fn measure(name: &str, path: &Path, with_tshark: bool) {
     );
     match with_tshark.then(|| tshark(path)).flatten() {
         Some(time) => {
-            println!("  tshark                {:8.3} s  {:.0} x as long", time, time / counted)
+            println!("  tshark                {:8.3} s  {:.0} x as long", time, time / counted);
         }
         None => println!("  tshark: not run"),
     }
