@@ -8,31 +8,20 @@
 #[path = "../measure/pair.rs"]
 mod pair;
 
+use bench_harness::Fallible;
 use pair::Pair;
 use serde_json::Value;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
-
-type Fallible<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 const LONGHAUL: &str = env!("CARGO_BIN_EXE_longhaul");
 const SECONDS: u32 = 5;
 
-fn main() {
-    // `cargo test --benches` only asks whether it builds.
-    if std::env::args().any(|argument| argument == "--test") {
-        return;
-    }
-    let measured = host::sandbox::run(|| {
-        i32::from(measure().inspect_err(|error| eprintln!("{error}")).is_err())
-    });
-    match measured {
-        Ok(host::sandbox::Ended::Code(code)) => std::process::exit(code),
-        other => {
-            eprintln!("{other:?}");
-            std::process::exit(1);
-        }
-    }
+fn main() -> ExitCode {
+    bench_harness::run_in_sandbox("cargo bench -p longhaul-cli --bench capture", |arguments| {
+        arguments.end()?;
+        measure()
+    })
 }
 
 /// What happened to the packets of a transfer.

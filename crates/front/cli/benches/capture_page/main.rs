@@ -11,11 +11,10 @@ mod browser;
 #[expect(dead_code, reason = "the benchmark of the crate uses the rest")]
 mod generate;
 
-use host::clock;
+use bench_harness::{Fallible, timed};
 use serde_json::Value;
-use std::error::Error;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 /// The promised figures.
@@ -45,11 +44,19 @@ const ZOOM: &str = "
   times.sort((a, b) => a - b);
   return { errors, opened, median: times[24], longest: times[47] };";
 
-fn main() -> Result<(), Box<dyn Error>> {
-    // `cargo test --benches` only asks whether it builds.
-    if std::env::args().any(|argument| argument == "--test") {
-        return Ok(());
-    }
+const HELP: &str = "\
+cargo bench -p longhaul-cli --bench capture_page -- [--keep]
+  --keep   leave the captures";
+
+fn main() -> ExitCode {
+    bench_harness::run(HELP, |mut arguments| {
+        let keep = arguments.flag("--keep");
+        arguments.end()?;
+        measure_all(keep)
+    })
+}
+
+fn measure_all(keep: bool) -> Fallible<()> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("capture-page");
     std::fs::create_dir_all(&folder)?;
     let bulk = folder.join("bulk.pcap");
@@ -58,19 +65,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     let many = folder.join("many.pcap");
     generate::bulk_of(&many, TEN_MILLION, HEADERS)?;
     measure("10 million packets, headers", &many, &folder)?;
-    if !std::env::args().any(|argument| argument == "--keep") {
+    if !keep {
         std::fs::remove_dir_all(folder)?;
     }
     Ok(())
 }
 
-fn timed<T>(work: impl FnOnce() -> T) -> (Duration, T) {
-    let start = clock::now();
-    let result = work();
-    (clock::now().duration_since(start), result)
-}
-
-fn measure(name: &str, capture: &Path, folder: &Path) -> Result<(), Box<dyn Error>> {
+fn measure(name: &str, capture: &Path, folder: &Path) -> Fallible<()> {
     let page = folder.join("page.html");
     let longhaul = |arguments: &[&std::ffi::OsStr]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_longhaul"));
@@ -86,8 +87,8 @@ fn measure(name: &str, capture: &Path, folder: &Path) -> Result<(), Box<dyn Erro
     }
     let bytes = std::fs::metadata(&page)?.len() as f64;
     println!("{name}");
-    println!("  summary alone    {:7.2} s", summary.as_secs_f64());
-    println!("  with the page    {:7.2} s", written.as_secs_f64());
+    println!("  summary alone    {:7.2} s", summary);
+    println!("  with the page    {:7.2} s", written);
     println!("  page             {:7.2} MB   (promised: below {})", bytes / 1e6, MAX_BYTES / 1e6);
     if !browser::is_installed() {
         println!("  chromium is not installed: not opened");
@@ -110,8 +111,8 @@ fn measure(name: &str, capture: &Path, folder: &Path) -> Result<(), Box<dyn Erro
          blank page {:.2} s",
         ms("opened") / 1e3,
         OPENS.as_secs(),
-        whole.as_secs_f64(),
-        empty.as_secs_f64()
+        whole,
+        empty
     );
     println!(
         "  a zoom           {:7.1} ms   (promised: below {ZOOMS_MS}), the longest {:.1} ms of 48",

@@ -1,6 +1,7 @@
 //! The part of the bench that runs on the lab's client: each copy's time is a line of JSON.
 
-use crate::{Fallible, LONGHAUL, kills, sshd};
+use crate::{LONGHAUL, kills, sshd};
+use bench_harness::Fallible;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -1,6 +1,7 @@
 //! A copy that is killed twenty times, with bits of the partial file flipped in between.
 
-use crate::{Bench, Fallible, GB, client, random_file, row, values};
+use crate::{Bench, GB, client, random_file, values};
+use bench_harness::{Fallible, row};
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::Path;

@@ -8,60 +8,43 @@ mod client;
 mod kills;
 mod sshd;
 
+use bench_harness::{Arguments, Fallible, heading, median, note, row};
 use serde_json::Value;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-
-type Fallible<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
+use std::process::{Command, ExitCode, Stdio};
 
 const LONGHAUL: &str = env!("CARGO_BIN_EXE_longhaul");
 /// The path of the promises.
 const LINK: &str = "rate=1gbit,rtt=100ms";
 const LINK_BPS: f64 = 1e9;
 const GB: u64 = 1_000_000_000;
-/// First argument of the process that runs as the lab's client.
+/// Option of the process that runs as the lab's client.
 const CLIENT: &str = "--as-client";
 
-fn main() {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    // `cargo test --benches` only asks whether it builds.
-    if arguments.iter().any(|argument| argument == "--test") {
-        return;
-    }
-    let done = match &arguments[..] {
-        [first, part, directory] if first == CLIENT => client::run(part, Path::new(directory)),
-        _ => measure(&arguments),
-    };
-    if let Err(error) = done {
-        eprintln!("{error}");
-        std::process::exit(1);
-    }
+const HELP: &str = "\
+cargo bench -p longhaul-cli --bench copy -- [PART]...
+Parts: scp, small, large, kills (all of them)";
+
+fn main() -> ExitCode {
+    bench_harness::run(HELP, |mut arguments| match arguments.value::<String>(CLIENT)? {
+        Some(part) => match &arguments.names()?[..] {
+            [directory] => client::run(&part, Path::new(directory)),
+            _ => Err(format!("{CLIENT} PART DIRECTORY").into()),
+        },
+        None => measure(arguments),
+    })
 }
 
 type Part = fn(&Bench) -> Fallible<()>;
 
-fn measure(arguments: &[String]) -> Fallible<()> {
-    let named: Vec<_> = arguments.iter().filter(|argument| !argument.starts_with('-')).collect();
+fn measure(arguments: Arguments) -> Fallible<()> {
     let parts: [(&str, Part); 4] =
         [("scp", beside_scp), ("small", small_files), ("large", large_file), ("kills", kills::run)];
-    println!("{:<44} {:>14} {:>14}", "", "promised", "measured");
-    for (name, part) in parts {
-        if named.is_empty() || named.iter().any(|other| *other == name) {
-            part(&Bench::new()?)?;
-        }
-    }
-    Ok(())
-}
-
-fn row(what: &str, promised: &str, measured: &str, kept: bool) {
-    let verdict = if kept { "kept" } else { "NOT KEPT" };
-    println!("{what:<44} {promised:>14} {measured:>14}  {verdict}");
-}
-
-fn note(what: &str, measured: &str) {
-    println!("  {what:<42} {:>14} {measured:>14}", "");
+    let asked = arguments.parts(&parts)?;
+    heading();
+    asked.into_iter().try_for_each(|part| part(&Bench::new()?))
 }
 
 /// A directory with a token, and `root`, which a server in the lab offers.
@@ -123,10 +106,6 @@ impl Bench {
 /// The values of the lines that are about `what`.
 fn values(lines: &[Value], what: &str) -> Vec<f64> {
     lines.iter().filter_map(|line| line[what].as_f64()).collect()
-}
-
-fn median(values: &[f64]) -> f64 {
-    model::statistics::median(values).unwrap_or(f64::NAN)
 }
 
 /// 1 GB in a file and 200 small files: the time of each, beside scp's.

@@ -1,6 +1,7 @@
 //! An sshd of the bench's own: its keys and configuration are in the bench's directory.
 
-use crate::{Fallible, write_script};
+use crate::write_script;
+use bench_harness::Fallible;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -6,15 +6,14 @@
 //! another goodput. The report is made five times, as text and as a page; the most memory is
 //! that of the kernel's accounts.
 
+use bench_harness::{Fallible, heading, median, row};
 use host::clock;
 use rusqlite::Connection;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 use std::thread;
 use std::time::Duration;
-
-type Fallible<T> = Result<T, Box<dyn std::error::Error>>;
 
 const LONGHAUL: &str = env!("CARGO_BIN_EXE_longhaul");
 
@@ -28,11 +27,14 @@ const MEGABYTES: f64 = 1000.0;
 /// How long the first run may take.
 const FIRST_RUN: Duration = Duration::from_secs(60);
 
-fn main() -> Fallible<()> {
-    // `cargo test --benches` only asks whether it builds.
-    if std::env::args().any(|argument| argument == "--test") {
-        return Ok(());
-    }
+fn main() -> ExitCode {
+    bench_harness::run("cargo bench -p longhaul-cli --bench large_study", |arguments| {
+        arguments.end()?;
+        measure()
+    })
+}
+
+fn measure() -> Fallible<()> {
     let folder = tempfile::tempdir()?;
     let results = folder.path().join("results");
     begin(folder.path(), &results)?;
@@ -43,16 +45,12 @@ fn main() -> Fallible<()> {
         reports.push(report(&results, &page)?);
     }
     let seconds: Vec<f64> = reports.iter().map(|one| one.0).collect();
-    let seconds = model::statistics::median(&seconds).unwrap_or(f64::NAN);
+    let seconds = median(&seconds);
     let megabytes = reports.iter().map(|one| one.1).fold(0.0, f64::max);
+    heading();
     row("report of 100 000 cells, median", "< 10 s", &format!("{seconds:.2} s"), seconds < SECONDS);
     row("most memory", "< 1 GB", &format!("{megabytes:.0} MB"), megabytes < MEGABYTES);
     Ok(())
-}
-
-fn row(what: &str, promised: &str, measured: &str, kept: bool) {
-    let verdict = if kept { "kept" } else { "NOT KEPT" };
-    println!("{what:<52} {promised:>14} {measured:>14}  {verdict}");
 }
 
 /// Runs the study until its first run is stored.

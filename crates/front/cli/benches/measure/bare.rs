@@ -6,7 +6,7 @@
 //! - `measure --bare send HOST PORT STREAMS THREADS SECONDS`: the threads are those of congestion
 //!   control that paces. `reference` in the place of THREADS: sendfile(2), a thread for each stream.
 
-use crate::Fallible;
+use bench_harness::Fallible;
 use host::{bulk, socket, tcp_info, wait::Poller};
 use std::fs::File;
 use std::io::{ErrorKind, IoSlice, Write};

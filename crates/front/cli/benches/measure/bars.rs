@@ -1,7 +1,8 @@
 //! The figures of `engine` or of `udp` as a picture: `--svg FILE`. A bar for each program, a group
 //! for each shape of a test.
 
-use crate::{Fallible, options::Options};
+use crate::options::Options;
+use bench_harness::Fallible;
 use std::fmt::Write;
 
 /// A shape of a test, and what each program reached, in the unit of the picture.

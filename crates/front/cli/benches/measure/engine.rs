@@ -3,14 +3,14 @@
 //! four.
 
 use crate::{
-    Fallible, OURS,
+    OURS,
     bars::{self, Group},
-    median, number,
+    number,
     options::Options,
     pair::{self, Pair},
-    paired::{self, Ratios},
-    row, run_between,
+    run_between,
 };
+use bench_harness::{Fallible, Ratios, best, median, row};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -110,7 +110,7 @@ fn shape(
     options: &[&str],
     rounds: usize,
 ) -> Fallible<Group> {
-    let runs = paired::rounds(programs, rounds, |program, round| match program {
+    let runs = bench_harness::rounds(programs, rounds, |program, round| match program {
         Program::Ours => run(pair, path, &OURS, options),
         Program::Peer(peer) => run(pair, path, &[peer], options),
         Program::Bare => Ok(Run { rate: bare_run(pair, path, options, round)?, cost: f64::NAN }),
@@ -123,9 +123,9 @@ fn shape(
     else {
         return Err("no program to compare with".into());
     };
-    let faster = Ratios::of(ours, &paired::best(peers, f64::max));
+    let faster = Ratios::of(ours, &best(peers, f64::max));
     let of_bare = Ratios::of(ours, bare);
-    let cheaper = Ratios::of(our_cost, &paired::best(peer_costs, f64::min));
+    let cheaper = Ratios::of(our_cost, &best(peer_costs, f64::min));
     let name = name(path, options);
     row(
         &format!("{name}: {:.1} Gbit/s", median(ours)),

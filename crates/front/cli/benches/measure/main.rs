@@ -9,52 +9,43 @@ mod crowd;
 mod engine;
 mod options;
 mod pair;
-mod paired;
 mod stamps;
 mod udp;
 mod unsent;
 
+use bench_harness::{Arguments, Fallible, heading, note, row};
 use options::Options;
 use pair::Pair;
 use serde_json::Value;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
-
-type Fallible<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 const REPEATS: usize = 5;
 const LONGHAUL: &str = env!("CARGO_BIN_EXE_longhaul");
 /// iperf3's own words for both programs: longhaul speaks them too.
 const OURS: [&str; 2] = [LONGHAUL, "iperf3"];
 
-fn main() {
-    // `cargo test --benches` only asks whether it builds.
-    if std::env::args().any(|argument| argument == "--test") {
-        return;
-    }
-    let options: Vec<String> = std::env::args().skip(1).collect();
-    if let Some(("--bare", of_pair)) = options.split_first().map(|(name, rest)| (&**name, rest)) {
-        if let Err(error) = bare::main(of_pair) {
-            eprintln!("{error}");
-            std::process::exit(1);
+const HELP: &str = "\
+cargo bench -p longhaul-cli --bench measure -- [OPTION]... [PART]...
+Parts: engine-short, udp, paced, crowd, unsent, paths (all of them), and engine
+  --rounds N    rounds of the engine (5)
+  --shapes LIST shapes of the engine, such as 'veth -P 4 -R,loopback -P 1' (all)
+  --svg FILE    a picture of the figures of udp or of the engine";
+
+fn main() -> ExitCode {
+    // The far end of the bare pair is this program as well.
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.split_first() {
+        Some((first, of_pair)) if first == "--bare" => {
+            bench_harness::run(HELP, |_| bare::main(of_pair))
         }
-        return;
-    }
-    let measured = host::sandbox::run(|| {
-        i32::from(measure().inspect_err(|error| eprintln!("{error}")).is_err())
-    });
-    match measured {
-        Ok(host::sandbox::Ended::Code(code)) => std::process::exit(code),
-        other => {
-            eprintln!("{other:?}");
-            std::process::exit(1);
-        }
+        _ => bench_harness::run_in_sandbox(HELP, measure),
     }
 }
 
 type Part = fn(&Pair, &Options) -> Fallible<()>;
 
-fn measure() -> Fallible<()> {
+fn measure(arguments: Arguments) -> Fallible<()> {
     let parts: [(&str, Part); 7] = [
         ("engine-short", engine::short),
         ("engine", engine::all),
@@ -64,29 +55,15 @@ fn measure() -> Fallible<()> {
         ("unsent", unsent::veth),
         ("paths", unsent::paths),
     ];
-    let options = Options::read(std::env::args().skip(1), &parts.map(|(name, _)| name))?;
-    println!("{:<52} {:>14} {:>14}", "", "promised", "measured");
+    let options = Options::read(arguments, &parts.map(|(name, _)| (name, name)))?;
+    heading();
     let pair = Pair::start()?;
     for (name, part) in parts {
-        let is_asked = options.parts.iter().any(|other| other == name);
-        if is_asked || (options.parts.is_empty() && name != "engine") {
+        if options.parts.contains(&name) {
             part(&pair, &options)?;
         }
     }
     Ok(())
-}
-
-fn row(what: &str, promised: &str, measured: &str, kept: bool) {
-    let verdict = if kept { "kept" } else { "NOT KEPT" };
-    println!("{what:<52} {promised:>14} {measured:>14}  {verdict}");
-}
-
-fn note(what: &str, measured: &str) {
-    println!("  {what:<50} {:>14} {measured:>14}", "");
-}
-
-fn median(values: &[f64]) -> f64 {
-    model::statistics::median(values).unwrap_or(f64::NAN)
 }
 
 /// One run of a program against a server of its own kind over the veth pair: its JSON.

@@ -1,12 +1,12 @@
 //! The bench's own options.
 
-use crate::Fallible;
+use bench_harness::{Arguments, Fallible};
 
 /// What was asked for.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Options {
-    /// Names of the parts to measure; without any, all but the long ones.
-    pub(crate) parts: Vec<String>,
+    /// The parts to measure: all but the long one if none is named.
+    pub(crate) parts: Vec<&'static str>,
     /// `--svg FILE`: a picture of the figures.
     pub(crate) svg: Option<String>,
     /// `--rounds N`.
@@ -18,32 +18,21 @@ pub(crate) struct Options {
 impl Options {
     /// Reads the command line. `known` are the names of the parts.
     pub(crate) fn read(
-        arguments: impl IntoIterator<Item = String>,
-        known: &[&str],
+        mut arguments: Arguments,
+        known: &[(&'static str, &'static str)],
     ) -> Fallible<Self> {
-        let mut options = Options::default();
-        let mut arguments = arguments.into_iter();
-        while let Some(argument) = arguments.next() {
-            let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
-            match &*argument {
-                // What cargo adds.
-                "--bench" => {}
-                "--svg" => options.svg = Some(value()?),
-                "--rounds" => options.rounds = Some(value()?.parse()?),
-                "--shapes" => options.shapes = Some(value()?),
-                name if known.contains(&name) => options.parts.push(argument),
-                name => return Err(format!("{name}: the parts are {}", known.join(", ")).into()),
-            }
-        }
+        let svg = arguments.value("--svg")?;
+        let rounds = arguments.count("--rounds")?;
+        let shapes = arguments.value("--shapes")?;
+        let is_all = arguments.is_empty();
+        let mut parts = arguments.parts(known)?;
+        parts.retain(|part| !is_all || *part != "engine");
+        let options = Options { parts, svg, rounds, shapes };
         let is_engine = options.parts.iter().all(|part| part.starts_with("engine"));
-        let of_engine = options.rounds.is_some() || options.shapes.is_some();
-        if of_engine && (options.parts.is_empty() || !is_engine) {
+        if (options.rounds.is_some() || options.shapes.is_some()) && !is_engine {
             return Err("--rounds and --shapes are of the engine: name that part".into());
         }
-        if options.rounds == Some(0) {
-            return Err("--rounds is at least 1".into());
-        }
-        let has_picture = |part: &String| part == "udp" || part.starts_with("engine");
+        let has_picture = |part: &str| part == "udp" || part.starts_with("engine");
         if options.svg.is_some() && !matches!(&options.parts[..], [part] if has_picture(part)) {
             return Err("--svg is of one part, udp or engine: name it".into());
         }

@@ -1,6 +1,7 @@
 //! When datagrams came, by the kernel's stamps in a capture.
 
-use crate::{Fallible, pair::Pair};
+use crate::pair::Pair;
+use bench_harness::Fallible;
 use std::io::Read;
 use std::process::{Command, Stdio};
 use std::time::Duration;

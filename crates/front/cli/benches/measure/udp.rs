@@ -5,14 +5,14 @@
 //! before the device, and every datagram passes the receiving host alone.
 
 use crate::{
-    Fallible, OURS, REPEATS,
+    OURS, REPEATS,
     bars::{self, Group},
-    engine, median, note, number,
+    engine, number,
     options::Options,
     pair::Pair,
-    paired::{self, Ratios},
-    row, run, stamps,
+    run, stamps,
 };
+use bench_harness::{Fallible, Ratios, best, median, note, row};
 use std::process::Command;
 
 /// Datagrams that arrived, and those that were lost.
@@ -67,7 +67,7 @@ fn beside(
     let mut programs = vec![(&OURS[..], &[][..]), (&OURS[..], &single[..])];
     let names: Vec<[&str; 1]> = peers.iter().map(|peer| [&**peer]).collect();
     programs.extend(names.iter().map(|name| (&name[..], &[][..])));
-    let runs = paired::rounds(&programs, REPEATS, |(program, extra), _| {
+    let runs = bench_harness::rounds(&programs, REPEATS, |(program, extra), _| {
         arrived(pair, program, length, extra)
     })?;
     let per_second =
@@ -75,8 +75,8 @@ fn beside(
     let rates: Vec<_> = runs.iter().map(per_second).collect();
     let [ours, single, theirs @ ..] = &rates[..] else { return Err("no runs".into()) };
     let lost = median(&runs[0].iter().map(|run| run.lost_percent).collect::<Vec<_>>());
-    let best = paired::best(theirs, f64::max);
-    let (faster, by_calls) = (Ratios::of(ours, &best), Ratios::of(single, &best));
+    let fastest = best(theirs, f64::max);
+    let (faster, by_calls) = (Ratios::of(ours, &fastest), Ratios::of(single, &fastest));
     let bits = length.parse::<f64>()? * 8.0;
     let device = if offload { "" } else { ", no offload" };
     let shape = format!("UDP, {length} bytes{device}");

@@ -2,12 +2,11 @@
 //! without and with `--autotuning`, over the veth pair and over the lab's paths.
 
 use crate::{
-    Fallible, LONGHAUL, median, number,
+    LONGHAUL, number,
     options::Options,
     pair::{self, Pair},
-    paired::{self, Ratios},
-    row,
 };
+use bench_harness::{Fallible, Ratios, median, row};
 use serde_json::Value;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -87,7 +86,7 @@ fn received(test: Child) -> Fallible<f64> {
 
 fn compare(what: &str, run: impl Fn(&[&str]) -> Fallible<f64>) -> Fallible<()> {
     let settings: [&[&str]; 2] = [&[], &["--autotuning"]];
-    let rates = paired::rounds(&settings, REPEATS, |options, _| run(options))?;
+    let rates = bench_harness::rounds(&settings, REPEATS, |options, _| run(options))?;
     let [limited, autotuned] = &rates[..] else { return Err("no runs".into()) };
     let ratios = Ratios::of(limited, autotuned);
     let what = format!("{what}: {:.3} Gbit/s, of {:.3}", median(limited), median(autotuned));

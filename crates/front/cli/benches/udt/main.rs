@@ -4,12 +4,11 @@
 //! A path that the machine cannot emulate in time is named instead of measured: 10 Gbit/s takes
 //! more than two cores.
 
+use bench_harness::{Arguments, Fallible, heading, median, note, row};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
-
-type Fallible<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
+use std::process::{Command, ExitCode, Stdio};
 
 const LONGHAUL: &str = env!("CARGO_BIN_EXE_longhaul");
 const PEER_SOURCE: &str =
@@ -22,22 +21,17 @@ const NATIVE_PAYLOAD: f64 = 1431.0 / 1500.0;
 /// The lab's exit code where the emulation was not valid.
 const NOT_VALID: i32 = 3;
 
-fn main() {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    // `cargo test --benches` only asks whether it builds.
-    if arguments.iter().any(|argument| argument == "--test") {
-        return;
-    }
-    if let Err(error) = measure(&arguments) {
-        eprintln!("{error}");
-        std::process::exit(1);
-    }
+const HELP: &str = "\
+cargo bench -p longhaul-cli --bench udt -- [PART]...
+Parts: ramp, loss, collapse, cubic, fast (all of them)";
+
+fn main() -> ExitCode {
+    bench_harness::run(HELP, measure)
 }
 
 type Part = fn() -> Fallible<()>;
 
-fn measure(arguments: &[String]) -> Fallible<()> {
-    let named: Vec<_> = arguments.iter().filter(|argument| !argument.starts_with('-')).collect();
+fn measure(arguments: Arguments) -> Fallible<()> {
     let parts: [(&str, Part); 5] = [
         ("ramp", ramp),
         ("loss", loss),
@@ -45,22 +39,9 @@ fn measure(arguments: &[String]) -> Fallible<()> {
         ("cubic", beside_cubic),
         ("fast", fast),
     ];
-    println!("{:<52} {:>12} {:>14}", "", "promised", "measured");
-    for (name, part) in parts {
-        if named.is_empty() || named.iter().any(|other| *other == name) {
-            part()?;
-        }
-    }
-    Ok(())
-}
-
-fn row(what: &str, promised: &str, measured: &str, kept: bool) {
-    let verdict = if kept { "kept" } else { "NOT KEPT" };
-    println!("{what:<52} {promised:>12} {measured:>14}  {verdict}");
-}
-
-fn note(what: &str, measured: &str) {
-    println!("  {what:<50} {:>12} {measured:>14}", "");
+    let asked = arguments.parts(&parts)?;
+    heading();
+    asked.into_iter().try_for_each(|part| part())
 }
 
 fn percent(share: f64) -> String {
@@ -166,7 +147,6 @@ fn collapse() -> Fallible<()> {
         };
         theirs.push(bytes * 8.0 / seconds);
     }
-    let median = |rates: &[f64]| model::statistics::median(rates).unwrap_or(f64::NAN);
     let (ours, theirs) = (median(&ours), median(&theirs));
     let ratio = ours / theirs;
     let kept = (0.5..=2.0).contains(&ratio);
@@ -207,7 +187,7 @@ fn beside_cubic() -> Fallible<()> {
         let (bbr, cubic) = (goodput(&printed)?, goodput(&fs::read_to_string(&file)?)?);
         shares.push(bbr / (bbr + cubic));
     }
-    let share = model::statistics::median(&shares).unwrap_or(f64::NAN);
+    let share = median(&shares);
     let kept = (0.25..=0.75).contains(&share);
     row("100 Mbit/s x 50 ms, share of bbr beside CUBIC", "25 to 75 %", &percent(share), kept);
     Ok(())

@@ -4,16 +4,16 @@
 //! own; twenty looks a second apart, each asked of the kernel, compared, judged and
 //! drawn at 200 columns. Medians.
 
+use bench_harness::{Fallible, heading, median, row};
 use host::netlink::Netlink;
-use host::{clock, cpu, limits, sandbox};
+use host::{clock, cpu, limits};
 use report::terminal::{self, Style, Viewport};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
 use watch::{Selection, Sort, Watcher};
-
-type Fallible<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 /// Pairs, of which each end is a socket.
 const IDLE: usize = 2500;
@@ -22,29 +22,11 @@ const BUSY: usize = 25;
 const LOOKS: usize = 20;
 const INTERVAL: Duration = Duration::from_secs(1);
 
-fn main() {
-    // `cargo test --benches` only asks whether it builds.
-    if std::env::args().any(|argument| argument == "--test") {
-        return;
-    }
-    let measured =
-        sandbox::run(|| i32::from(measure().inspect_err(|error| eprintln!("{error}")).is_err()));
-    match measured {
-        Ok(sandbox::Ended::Code(code)) => std::process::exit(code),
-        other => {
-            eprintln!("{other:?}");
-            std::process::exit(1);
-        }
-    }
-}
-
-fn row(what: &str, promised: &str, measured: &str, kept: bool) {
-    let verdict = if kept { "kept" } else { "NOT KEPT" };
-    println!("{what:<52} {promised:>14} {measured:>14}  {verdict}");
-}
-
-fn median(values: &[f64]) -> f64 {
-    model::statistics::median(values).unwrap_or(f64::NAN)
+fn main() -> ExitCode {
+    bench_harness::run_in_sandbox("cargo bench -p longhaul-cli --bench watch", |arguments| {
+        arguments.end()?;
+        measure()
+    })
 }
 
 fn measure() -> Fallible<()> {
@@ -79,7 +61,7 @@ fn measure() -> Fallible<()> {
         times.push(begun.elapsed().as_secs_f64() * 1e3);
         shares.push((cpu::this_thread()? - spent).as_secs_f64() / INTERVAL.as_secs_f64());
     }
-    println!("{:<52} {:>14} {:>14}", "", "promised", "measured");
+    heading();
     let (sockets, busy) = counts;
     let expected = (2 * (IDLE + BUSY), 2 * BUSY);
     row(
