@@ -1,6 +1,5 @@
 //! The text of other tools: real outputs, and any text.
 
-
 use doctor::{PastedCounter, PastedReport, pasted};
 use proptest::prelude::{ProptestConfig, proptest};
 

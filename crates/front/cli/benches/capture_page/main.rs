@@ -87,8 +87,8 @@ fn measure(name: &str, capture: &Path, folder: &Path) -> Fallible<()> {
     }
     let bytes = std::fs::metadata(&page)?.len() as f64;
     println!("{name}");
-    println!("  summary alone    {:7.2} s", summary);
-    println!("  with the page    {:7.2} s", written);
+    println!("  summary alone    {summary:7.2} s");
+    println!("  with the page    {written:7.2} s");
     println!("  page             {:7.2} MB   (promised: below {})", bytes / 1e6, MAX_BYTES / 1e6);
     if !browser::is_installed() {
         println!("  chromium is not installed: not opened");
