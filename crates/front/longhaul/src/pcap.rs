@@ -33,6 +33,8 @@ mod reading;
 mod request;
 mod rows;
 pub mod streams;
+pub mod table;
+pub mod tables;
 
 pub use analysis::Analysis;
 pub(crate) use analysis::analyse;

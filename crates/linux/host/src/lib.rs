@@ -43,6 +43,7 @@ pub mod packet_info;
 pub mod packet_queue;
 pub mod packet_sender;
 pub mod packet_socket;
+pub mod pid_file;
 pub mod privileges;
 pub mod program;
 pub mod queue_rules;

@@ -14,6 +14,7 @@ mod error;
 mod event;
 mod flows;
 mod meter;
+pub mod output;
 mod report_limit;
 pub mod server;
 mod session;

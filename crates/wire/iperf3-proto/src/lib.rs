@@ -32,6 +32,7 @@ pub mod results;
 pub mod state;
 pub mod token_proof;
 mod trim;
+pub mod values;
 
 pub use cookie::Cookie;
 pub use extension::Extension;

@@ -1,8 +1,5 @@
 //! `longhaul iperf2`: an iperf 2 client and server, with iperf 2's output.
 
-mod csv;
-mod text;
-
 use crate::console::{self, Console};
 use crate::failure::{DONE, FAILED, Failure, Outcome};
 use crate::stop;
@@ -11,13 +8,13 @@ use host::address;
 use host::lock::lock;
 use host::resolve::Family;
 use iperf2::client::{self, ClientConfig};
+use iperf2::output::{csv, text, text::Text};
 use iperf2::server::{Limits, Server, ServerConfig, Trust};
 use iperf2::{Event, Iperf2Error, Options};
 use iperf2_proto::{Amount, Format, Mode, Pace, quantity};
 use std::net::SocketAddr;
 use std::sync::Mutex;
 use std::time::Duration;
-use text::Text;
 
 /// Run an iperf 2 client or server
 ///

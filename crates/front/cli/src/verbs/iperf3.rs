@@ -11,10 +11,8 @@ mod args;
 mod client;
 mod observer;
 mod output;
-mod pidfile;
 mod server;
 mod setting;
-mod values;
 
 pub(crate) use args::Iperf3Args;
 
@@ -22,6 +20,7 @@ use crate::console;
 use crate::failure::{Code, DONE, FAILED, Failure, USAGE};
 use clap::error::{ContextKind, ContextValue};
 use host::background;
+use host::pid_file::PidFile;
 use output::Output;
 use std::ffi::OsString;
 use std::path::Path;
@@ -96,7 +95,8 @@ fn work(args: &Iperf3Args) -> Result<Code, Failure> {
         return detach();
     }
     let mut output = Output::open(args)?;
-    let _kept = args.common.pidfile.as_deref().map(pidfile::PidFile::write).transpose()?;
+    let kept = args.common.pidfile.as_deref().map(PidFile::write).transpose();
+    let _kept = kept.map_err(Failure::work)?;
     match &args.client {
         Some(host) => client::run(args, host, &mut output),
         None => server::run(args, output),

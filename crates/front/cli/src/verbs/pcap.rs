@@ -9,8 +9,6 @@ mod merge;
 mod packets;
 mod page;
 mod streams;
-mod table;
-mod tables;
 
 use crate::console::{self, Console};
 use crate::failure::{DONE, FAILED, Failure, Outcome};
@@ -24,13 +22,14 @@ use longhaul::pcap::document::conversations::{
     self as documents, ConversationsFile, EndpointsFile,
 };
 use longhaul::pcap::document::{Files as FilesOf, HierarchyFile};
+use longhaul::pcap::table::TableOutput;
+use longhaul::pcap::tables;
 use longhaul::pcap::{
     self, Capture, ConversationLayer, ConversationRows, EndpointRows, Rules, not_listed,
 };
 use report::terminal::{self, CaptureSummary, ConversationRow};
 use report::untrusted::clean;
 use std::path::PathBuf;
-use table::TableOutput;
 
 /// Show what is in a capture: hosts, conversations, protocols
 ///
@@ -296,7 +295,7 @@ fn each(files: &Files, console: &mut Console, shown: &dyn Shown) -> Outcome {
     if files.json {
         document.finish(console);
     } else {
-        table.finish(console)?;
+        finish(table, console)?;
     }
     Ok(code)
 }
@@ -325,7 +324,7 @@ impl Shown for Summary {
         to: &mut TableOutput<'_>,
         console: &mut Console,
     ) -> Result<(), Failure> {
-        to.add(tables::summary(capture), console)
+        Ok(to.add(tables::summary(capture), &mut |text| console.print(text))?)
     }
 
     fn schema(&self) -> &'static str {
@@ -355,7 +354,7 @@ impl Shown for Hierarchy {
         to: &mut TableOutput<'_>,
         console: &mut Console,
     ) -> Result<(), Failure> {
-        to.add(tables::hierarchy(capture), console)
+        Ok(to.add(tables::hierarchy(capture), &mut |text| console.print(text))?)
     }
 
     fn schema(&self) -> &'static str {
@@ -413,7 +412,9 @@ impl Shown for ConversationsOf<'_> {
         console: &mut Console,
     ) -> Result<(), Failure> {
         let all = ConversationRows::of(&capture.conversations, self.0.layer());
-        to.add(tables::conversations(capture, all.iter(self.0.most())), console)
+        Ok(to.add(tables::conversations(capture, all.iter(self.0.most())), &mut |text| {
+            console.print(text)
+        })?)
     }
 
     fn schema(&self) -> &'static str {
@@ -452,7 +453,9 @@ impl Shown for EndpointsOf<'_> {
         console: &mut Console,
     ) -> Result<(), Failure> {
         let all = EndpointRows::of(&capture.conversations, self.0.layer());
-        to.add(tables::endpoints(capture, all.iter(self.0.most())), console)
+        Ok(to.add(tables::endpoints(capture, all.iter(self.0.most())), &mut |text| {
+            console.print(text)
+        })?)
     }
 
     fn schema(&self) -> &'static str {
@@ -470,4 +473,12 @@ impl Shown for EndpointsOf<'_> {
         let rows = Streamed::new(all.iter(self.0.most()).map(documents::Endpoint::from));
         to.add(&EndpointsFile::new(capture, layer, all.left_out(), rows), console)
     }
+}
+
+/// Completes a table.
+fn finish(table: TableOutput<'_>, console: &mut Console) -> Result<(), Failure> {
+    if let Some((rows, path)) = table.finish(&mut |text| console.print(text))? {
+        console.say(&format!("{rows} rows written to {}", path.display()));
+    }
+    Ok(())
 }

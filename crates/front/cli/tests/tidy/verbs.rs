@@ -35,3 +35,20 @@ fn no_verb_imports_another() {
     }
     assert!(wrong.is_empty(), "move what they share:\n{}", wrong.join("\n"));
 }
+
+/// Lines of the command line without its tests: what it is more than arguments, consent,
+/// rendering and exit codes belongs to the library.
+#[test]
+fn the_command_line_is_small() {
+    const MAX_LINES: usize = 12_500;
+    const TESTS: [&str; 4] = ["documented.rs", "examples.rs", "next_commands.rs", "tests.rs"];
+    let folder = root().join("crates/front/cli/src");
+    let is_test = |path: &std::path::Path| TESTS.iter().any(|name| path.ends_with(name));
+    let sources = files().into_iter().filter(|path| path.starts_with(&folder) && !is_test(path));
+    let code = |path| {
+        let text = std::fs::read_to_string(path).unwrap();
+        text.split("#[cfg(test)]").next().map_or(0, |code| code.lines().count())
+    };
+    let lines: usize = sources.map(code).sum();
+    assert!((1_000..=MAX_LINES).contains(&lines), "{lines} lines");
+}

@@ -1,11 +1,11 @@
 //! iperf3's flags. Where a flag has two names, both are iperf3's.
 
-use super::values::{
-    Affinity, Bounded, Burst, CappedRate, KeepAlive, Ports, affinity, buffer, burst, capped_rate,
-    dscp, format, keepalive, milliseconds, number, ports, rate, report_interval, size, tos, under,
-};
 use crate::output_path::OutputPath;
 use clap::Args;
+use iperf3_proto::values::{
+    Affinity, Bounded, Burst, CappedRate, KeepAlive, Ports, affinity, buffer, burst, capped_rate,
+    dscp, keepalive, milliseconds, number, ports, rate, report_interval, size, tos, under,
+};
 use report::iperf3::number::Format;
 use std::path::PathBuf;
 
@@ -307,4 +307,9 @@ bounds! {
     Skew: 1 to 86_400 "seconds";
     ReceiveTimeout: 100 to 86_400_000 "milliseconds";
     SendTimeout: 0 to 86_400_000 "milliseconds";
+}
+
+fn format(text: &str) -> Result<Format, String> {
+    Format::from_letter(text)
+        .ok_or_else(|| "give k, m, g or t for bits, K, M, G or T for bytes".to_owned())
 }

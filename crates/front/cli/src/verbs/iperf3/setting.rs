@@ -1,9 +1,9 @@
 //! Settings of either end from the flags, and checks that clap does not make.
 
 use super::args::Iperf3Args;
-use super::values::KeepAlive;
 use crate::failure::Failure;
 use crate::input;
+use iperf3_proto::values::KeepAlive;
 use perf::client::{Credentials, Family, Keepalive, Padding};
 use perf::server::Users;
 use std::net::{IpAddr, Ipv6Addr};

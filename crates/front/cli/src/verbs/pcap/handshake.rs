@@ -1,14 +1,14 @@
 //! `longhaul pcap handshake`: SYN, SYN-ACK and ACK as they were on the wire.
 
 use super::files_document::FilesDocument;
-use super::{Files, headed, tables};
+use super::{Files, headed};
 use crate::console::{self, Console};
 use crate::failure::{DONE, FAILED, Failure, Outcome};
 use crate::read_progress;
 use crate::stop;
 use clap::Args;
-use longhaul::pcap;
 use longhaul::pcap::document::streams::{HANDSHAKES_SCHEMA, HandshakesFile};
+use longhaul::pcap::{self, tables};
 use report::terminal;
 
 #[derive(Debug, Args)]
@@ -53,7 +53,7 @@ pub(super) fn run(args: &HandshakeArgs, console: &mut Console) -> Outcome {
         if args.files.json {
             document.add(&HandshakesFile::new(&capture, shown), console)?;
         } else if args.files.is_table() {
-            table.add(tables::handshakes(&capture, shown), console)?;
+            table.add(tables::handshakes(&capture, shown), &mut |text| console.print(text))?;
         } else {
             let text = terminal::capture_handshakes(shown, all.len(), &console.out);
             console.print(&headed(&capture, &text));
@@ -62,7 +62,7 @@ pub(super) fn run(args: &HandshakeArgs, console: &mut Console) -> Outcome {
     if args.files.json {
         document.finish(console);
     } else {
-        table.finish(console)?;
+        super::finish(table, console)?;
     }
     Ok(code)
 }

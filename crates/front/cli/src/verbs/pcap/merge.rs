@@ -1,13 +1,13 @@
 //! `longhaul pcap merge`: two captures of one transfer, aligned.
 
-use super::{Files, tables};
+use super::Files;
 use crate::console::{self, Console};
 use crate::failure::{DONE, FAILED, Outcome};
 use crate::read_progress;
 use crate::stop;
 use clap::Args;
 use longhaul::Fault;
-use longhaul::pcap::{self, MergeRequest, PcapRequest, PcapView};
+use longhaul::pcap::{self, MergeRequest, PcapRequest, PcapView, tables};
 use report::terminal::{self, MergedCapture};
 
 /// Align two captures of one transfer
@@ -53,8 +53,8 @@ pub(super) fn run(files: &Files, same_clock: bool, console: &mut Console) -> Out
         console.print(&console::json(&merged.document())?);
     } else if files.csv || files.parquet.is_some() {
         let mut table = files.table();
-        table.add(tables::merged(&merged.merge.rows), console)?;
-        table.finish(console)?;
+        table.add(tables::merged(&merged.merge.rows), &mut |text| console.print(text))?;
+        super::finish(table, console)?;
     } else {
         let [a, b] = [0, 1].map(|side| MergedCapture {
             name: &merged.captures[side].name,

@@ -2,8 +2,6 @@
 //! filter; or one of them with its fields and bytes.
 
 use super::RulesArg;
-use super::table::{self, Cell, ParquetTable};
-use super::tables;
 use crate::console::{self, Console};
 use crate::failure::{DONE, FAILED, Failure, Outcome};
 use crate::output_path::OutputPath;
@@ -11,7 +9,8 @@ use crate::read_progress;
 use crate::stop;
 use clap::Args;
 use longhaul::pcap::document::packets::Packet;
-use longhaul::pcap::{PacketsRequest, ReadEvent, packets};
+use longhaul::pcap::table::{self, Cell, ParquetTable};
+use longhaul::pcap::{PacketsRequest, ReadEvent, packets, tables};
 use packet_fields::{Field, PacketView, Summary, detail};
 use parquet_file::ColumnType;
 use report::terminal::{self, PacketRow, PacketTable};
@@ -305,7 +304,7 @@ impl List {
 /// Puts a row into the Parquet file, or into the text as CSV.
 fn put(row: &[Cell], file: &mut Option<ParquetTable>, text: &mut String) -> Result<(), Failure> {
     match file {
-        Some(file) => file.row(row),
+        Some(file) => Ok(file.row(row)?),
         None => {
             table::csv_row(row, text);
             Ok(())

@@ -1,14 +1,14 @@
 //! `longhaul pcap streams`: TCP streams, worst first.
 
 use super::files_document::{FilesDocument, Streamed};
-use super::{Files, MAX_TEXT_ROWS, RulesArg, headed, tables};
+use super::{Files, MAX_TEXT_ROWS, RulesArg, headed};
 use crate::console::{self, Console};
 use crate::failure::{DONE, FAILED, Failure, Outcome};
 use crate::read_progress;
 use crate::stop;
 use clap::Args;
 use longhaul::pcap::document::streams::STREAMS_SCHEMA;
-use longhaul::pcap::streams;
+use longhaul::pcap::{streams, tables};
 use record::command_line;
 use report::terminal::{self, StreamRow};
 
@@ -58,7 +58,7 @@ pub(super) fn run(args: &StreamsArgs, console: &mut Console) -> Outcome {
             let streams = Streamed::new(shown.filter_map(|row| read.stream(&row)));
             document.add(&read.file(streams), console)?;
         } else if args.files.is_table() {
-            table.add(tables::streams(capture, shown), console)?;
+            table.add(tables::streams(capture, shown), &mut |text| console.print(text))?;
         } else {
             let rows: Vec<StreamRow> = shown.take(MAX_TEXT_ROWS).collect();
             let first_ns = capture.overview.first_ns;
@@ -78,7 +78,7 @@ pub(super) fn run(args: &StreamsArgs, console: &mut Console) -> Outcome {
     if args.files.json {
         document.finish(console);
     } else {
-        table.finish(console)?;
+        super::finish(table, console)?;
     }
     Ok(code)
 }

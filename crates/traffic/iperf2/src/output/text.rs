@@ -1,7 +1,7 @@
 //! Output in the format of iperf 2, for programs that parse it.
 
-use iperf2::client::ClientConfig;
-use iperf2::{DatagramStats, Event, IntervalReport, Label};
+use crate::client::ClientConfig;
+use crate::{DatagramStats, Event, IntervalReport, Label};
 use iperf2_proto::{Format, Mode, Pace};
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -17,18 +17,20 @@ enum Columns {
 }
 
 /// Formats the events of one endpoint; keeps track of the last table header.
-pub(super) struct Text {
+pub struct Text {
     format: Format,
     udp: bool,
     window: Option<u64>,
     client: bool,
     /// Of a UDP client.
-    pub(super) pace: Option<(ClientConfig, Option<Pace>)>,
+    pub pace: Option<(ClientConfig, Option<Pace>)>,
     columns: Option<Columns>,
 }
 
 impl Text {
-    pub(super) fn new(format: Format, udp: bool, window: Option<u64>, client: bool) -> Self {
+    /// Of a client or a server, with the socket buffer that was asked for, bytes.
+    #[must_use]
+    pub fn new(format: Format, udp: bool, window: Option<u64>, client: bool) -> Self {
         Text { format, udp, window, client, pace: None, columns: None }
     }
 
@@ -37,7 +39,7 @@ impl Text {
     }
 
     /// The banner of a server.
-    pub(super) fn listening(&self, port: u16, buffer: Option<u64>) -> String {
+    pub fn listening(&self, port: u16, buffer: Option<u64>) -> String {
         let first = format!("Server listening on {} port {port}\n", self.protocol());
         format!("{RULE}{first}{}{RULE}", self.buffer(buffer))
     }
@@ -56,7 +58,8 @@ impl Text {
         format!("{name} size: {} {note}\n", size(bytes))
     }
 
-    pub(super) fn lines(&mut self, event: &Event) -> String {
+    /// The lines of an event, each with its line break; empty if it has none.
+    pub fn lines(&mut self, event: &Event) -> String {
         match event {
             Event::Connecting { peer, buffer } => self.connecting(*peer, *buffer),
             Event::Listening { port } => self.listening(*port, None),
@@ -173,7 +176,7 @@ fn name(label: Option<Label>) -> String {
 }
 
 /// `-S`: a number, or a name of RFC 2474 (csN), 2597 (afXY), 3246 (ef), 1349.
-pub(super) fn tos(text: &str) -> Result<u8, String> {
+pub fn tos(text: &str) -> Result<u8, String> {
     let digits = |text: &str| -> Option<Vec<u8>> {
         text.bytes().map(|byte| byte.is_ascii_digit().then(|| byte - b'0')).collect()
     };

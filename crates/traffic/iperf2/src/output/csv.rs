@@ -4,12 +4,12 @@
 //! seconds, bytes, bit/s; at a UDP receiver also jitter in ms, lost, sent, lost in
 //! percent, out of order.
 
-use iperf2::{DatagramStats, Event, IntervalReport, Label};
+use crate::{DatagramStats, Event, IntervalReport, Label};
 use std::net::SocketAddr;
 use std::time::Duration;
 
 /// The line of an event, if it has one. Sums have none, as in version 2.1.8.
-pub(super) fn line(event: &Event, date: &str) -> Option<String> {
+pub fn line(event: &Event, date: &str) -> Option<String> {
     match event {
         Event::Interval(IntervalReport {
             label: Some(label),
@@ -69,7 +69,7 @@ fn row(
 }
 
 /// Seconds since 1970 as `YYYYMMDDHHMMSS`, in UTC.
-pub(super) fn date(unix_seconds: u64) -> String {
+pub fn date(unix_seconds: u64) -> String {
     let (days, second) = (unix_seconds / 86_400, unix_seconds % 86_400);
     // Years that start in March end with the leap day; 400 of them have 146 097 days.
     // 1970-01-01 is day 719 468 of year 0.

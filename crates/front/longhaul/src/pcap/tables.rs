@@ -1,13 +1,13 @@
 //! The tables of captures: their columns, with units in the names, and a row for each thing.
 
 use super::table::{Cell, Columns, Table};
+use crate::pcap::Capture;
+use crate::pcap::document::ProtocolRow;
+use crate::pcap::document::conversations::End;
 use capture::Counts;
 use capture::dissect::Direction;
 use capture::endpoints::{Address, Endpoint};
 use capture_merge::PacketRow as MergedRow;
-use longhaul::pcap::Capture;
-use longhaul::pcap::document::ProtocolRow;
-use longhaul::pcap::document::conversations::End;
 use packet_fields::{Field, PacketView, Value};
 use parquet_file::ColumnType::{Flag, Real, Text, Whole};
 use report::terminal::{ConversationRow, HandshakeStream, PacketRow, StreamRow};
@@ -33,7 +33,8 @@ const SUMMARY: Columns = &[
     ("broken", Flag),
 ];
 
-pub(super) fn summary(capture: &Capture) -> Table<'_> {
+/// What a file is, in one row.
+pub fn summary(capture: &Capture) -> Table<'_> {
     let (file, overview) = (&capture.file, &capture.overview);
     let row = vec![
         Cell::text(&capture.name),
@@ -62,7 +63,8 @@ const HIERARCHY: Columns = &[
     ("end_bytes", Whole),
 ];
 
-pub(super) fn hierarchy(capture: &Capture) -> Table<'_> {
+/// The protocols of a file.
+pub fn hierarchy(capture: &Capture) -> Table<'_> {
     let rows = ProtocolRow::of(capture).map(move |row| {
         let counts = [row.frames, row.bytes, row.own_bytes, row.end_frames, row.end_bytes];
         let mut cells =
@@ -90,7 +92,8 @@ const CONVERSATIONS: Columns = &[
     ("b_to_a_bps", Real),
 ];
 
-pub(super) fn conversations<'a>(
+/// Conversations.
+pub fn conversations<'a>(
     capture: &'a Capture,
     rows: impl Iterator<Item = ConversationRow> + 'a,
 ) -> Table<'a> {
@@ -121,10 +124,8 @@ const ENDPOINTS: Columns = &[
     ("received_bytes", Whole),
 ];
 
-pub(super) fn endpoints<'a>(
-    capture: &'a Capture,
-    rows: impl Iterator<Item = Endpoint> + 'a,
-) -> Table<'a> {
+/// Endpoints.
+pub fn endpoints<'a>(capture: &'a Capture, rows: impl Iterator<Item = Endpoint> + 'a) -> Table<'a> {
     let rows = rows.map(|row| {
         let [address, port] = address(&row.address);
         let both = |counts: Counts| [Cell::Whole(counts.frames), Cell::Whole(counts.bytes)];
@@ -154,10 +155,8 @@ const STREAMS: Columns = &[
     ("limit", Text),
 ];
 
-pub(super) fn streams<'a>(
-    capture: &'a Capture,
-    rows: impl Iterator<Item = StreamRow> + 'a,
-) -> Table<'a> {
+/// TCP streams.
+pub fn streams<'a>(capture: &'a Capture, rows: impl Iterator<Item = StreamRow> + 'a) -> Table<'a> {
     let rows = rows.map(|row| {
         let count = |kind: &Kind| {
             let found = row.retransmits.iter().find(|(name, _)| *name == kind.name());
@@ -198,7 +197,8 @@ const HANDSHAKES: Columns = &[
     ("options", Text),
 ];
 
-pub(super) fn handshakes<'a>(capture: &'a Capture, streams: &'a [HandshakeStream]) -> Table<'a> {
+/// The packets of handshakes.
+pub fn handshakes<'a>(capture: &'a Capture, streams: &'a [HandshakeStream]) -> Table<'a> {
     let rows = streams.iter().flat_map(move |stream| {
         stream.packets.iter().map(move |row| {
             vec![
@@ -221,7 +221,7 @@ pub(super) fn handshakes<'a>(capture: &'a Capture, streams: &'a [HandshakeStream
 }
 
 /// The columns of packets.
-pub(super) const PACKETS: Columns = &[
+pub const PACKETS: Columns = &[
     ("number", Whole),
     ("time_s", Real),
     ("source", Text),
@@ -234,7 +234,7 @@ pub(super) const PACKETS: Columns = &[
 ];
 
 /// The row of a packet.
-pub(super) fn packet(row: &PacketRow<'_>, view: &PacketView<'_>) -> [Cell; PACKETS.len()] {
+pub fn packet(row: &PacketRow<'_>, view: &PacketView<'_>) -> [Cell; PACKETS.len()] {
     let summary = row.summary;
     let stream = view.stream.as_ref().map(|stream| u64::from(stream.number));
     [
@@ -252,7 +252,7 @@ pub(super) fn packet(row: &PacketRow<'_>, view: &PacketView<'_>) -> [Cell; PACKE
 
 /// The row of these fields as text; several values of one are separated by semicolons, and one
 /// that is there without a value is 1.
-pub(super) fn fields(columns: &[Field], view: &PacketView<'_>) -> Vec<Cell> {
+pub fn fields(columns: &[Field], view: &PacketView<'_>) -> Vec<Cell> {
     let cell = |column: &Field| {
         let kind = column.description().kind;
         let mut text = String::new();
@@ -290,7 +290,7 @@ const MERGED: Columns = &[
 ];
 
 /// The packets of two captures, one row for each pair.
-pub(super) fn merged(rows: &[MergedRow]) -> Table<'_> {
+pub fn merged(rows: &[MergedRow]) -> Table<'_> {
     let rows = rows.iter().map(|row| {
         let number = |number: Option<u32>| Cell::maybe(number, |it| Cell::Whole(u64::from(it)));
         vec![

@@ -1,7 +1,6 @@
 //! The file that holds the process id while the program runs.
 
-use crate::failure::Failure;
-use host::output_file::{Destination, FinalLink};
+use crate::output_file::{Destination, FinalLink};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -12,7 +11,7 @@ const MAX_BYTES: u64 = 32;
 
 /// Removes the file when dropped.
 #[derive(Debug)]
-pub(crate) struct PidFile {
+pub struct PidFile {
     destination: Destination,
     file: File,
 }
@@ -20,15 +19,19 @@ pub(crate) struct PidFile {
 impl PidFile {
     /// Creates the file. Like iperf3 it replaces an existing pid file, unless that
     /// process is still running. Anything else, such as a symbolic link, is refused.
-    pub(crate) fn write(path: &Path) -> Result<Self, Failure> {
+    ///
+    /// # Errors
+    /// The operation, the file and the reason.
+    pub fn write(path: &Path) -> io::Result<Self> {
         let failed = |error: io::Error| {
-            Failure::work(format!("cannot write the process id to {}: {error}", path.display()))
+            let text = format!("cannot write the process id to {}: {error}", path.display());
+            io::Error::new(error.kind(), text)
         };
         let destination = Destination::of(path, FinalLink::Refuse).map_err(failed)?;
         if let Some(text) = destination.open_existing().and_then(read).map_err(failed)? {
             let other = text.trim().parse::<u32>().ok();
             if let Some(other) = other.filter(|pid| Path::new(&format!("/proc/{pid}")).exists()) {
-                return Err(Failure::work(format!(
+                return Err(io::Error::other(format!(
                     "process {other} in {} is still running; stop it or use another file",
                     path.display()
                 )));

@@ -1,17 +1,23 @@
-//! Parses values as iperf3 does: numbers with unit letters, and their bounds.
+//! Values as iperf3's flags take them: numbers with unit letters, and their bounds.
+//! Every function returns what would be accepted where the text is wrong.
 
-use report::iperf3::number::Format;
 use std::ops::RangeInclusive;
 
 /// A whole number between two bounds.
-pub(crate) trait Bounded {
+pub trait Bounded {
+    /// The least.
     const MIN: u32;
+    /// The greatest.
     const MAX: u32;
+    /// Its unit, as a word.
     const WHAT: &'static str;
 }
 
 /// A decimal number; its fraction is ignored, as in iperf3.
-pub(crate) fn number<B: Bounded>(text: &str) -> Result<u32, String> {
+///
+/// # Errors
+/// What is accepted.
+pub fn number<B: Bounded>(text: &str) -> Result<u32, String> {
     let (value, rest) = real(text).ok_or_else(|| outside::<B>())?;
     if !rest.is_empty() {
         return Err(outside::<B>());
@@ -20,7 +26,10 @@ pub(crate) fn number<B: Bounded>(text: &str) -> Result<u32, String> {
 }
 
 /// A whole number, decimal, octal (`0…`) or hexadecimal (`0x…`).
-pub(crate) fn under<B: Bounded>(text: &str) -> Result<u32, String> {
+///
+/// # Errors
+/// What is accepted.
+pub fn under<B: Bounded>(text: &str) -> Result<u32, String> {
     let value = whole(text).ok_or_else(|| outside::<B>())?;
     u32::try_from(value)
         .ok()
@@ -99,17 +108,26 @@ fn scaled(text: &str, step: f64, example: &str) -> Result<u64, String> {
 }
 
 /// A size or a count: K is 1024.
-pub(crate) fn size(text: &str) -> Result<u64, String> {
+///
+/// # Errors
+/// What is accepted.
+pub fn size(text: &str) -> Result<u64, String> {
     scaled(text, 1024.0, "128K")
 }
 
 /// A rate in bit/s: K is 1000.
-pub(crate) fn rate(text: &str) -> Result<u64, String> {
+///
+/// # Errors
+/// What is accepted.
+pub fn rate(text: &str) -> Result<u64, String> {
     scaled(text, 1000.0, "50M")
 }
 
 /// Milliseconds, with iperf3's unit letters.
-pub(crate) fn milliseconds(text: &str) -> Result<u64, String> {
+///
+/// # Errors
+/// What is accepted.
+pub fn milliseconds(text: &str) -> Result<u64, String> {
     match size(text)? {
         value @ 1..=86_400_000 => Ok(value),
         _ => Err("give 1 to 86400000 milliseconds".to_owned()),
@@ -117,7 +135,10 @@ pub(crate) fn milliseconds(text: &str) -> Result<u64, String> {
 }
 
 /// A socket buffer: 512 MiB at most (`MAX_TCP_BUFFER`).
-pub(crate) fn buffer(text: &str) -> Result<u64, String> {
+///
+/// # Errors
+/// What is accepted.
+pub fn buffer(text: &str) -> Result<u64, String> {
     match size(text)? {
         value @ 0..=536_870_912 => Ok(value),
         _ => Err("give at most 512M".to_owned()),
@@ -125,9 +146,13 @@ pub(crate) fn buffer(text: &str) -> Result<u64, String> {
 }
 
 /// Ports to try, in order.
-pub(crate) type Ports = RangeInclusive<u16>;
+pub type Ports = RangeInclusive<u16>;
 
-pub(crate) fn ports(text: &str) -> Result<Ports, String> {
+/// One port, or a range to try in order.
+///
+/// # Errors
+/// What is accepted.
+pub fn ports(text: &str) -> Result<Ports, String> {
     let wrong = || "give a port, 1 to 65535, or a range such as 5201-5210".to_owned();
     let (first, last) = text.split_once('-').unwrap_or((text, text));
     let port = |text: &str| text.parse::<u16>().ok().filter(|port| *port > 0).ok_or_else(wrong);
@@ -135,13 +160,11 @@ pub(crate) fn ports(text: &str) -> Result<Ports, String> {
     if range.is_empty() { Err(wrong()) } else { Ok(range) }
 }
 
-pub(crate) fn format(text: &str) -> Result<Format, String> {
-    Format::from_letter(text)
-        .ok_or_else(|| "give k, m, g or t for bits, K, M, G or T for bytes".to_owned())
-}
-
 /// Seconds between interval reports.
-pub(crate) fn report_interval(text: &str) -> Result<f64, String> {
+///
+/// # Errors
+/// What is accepted.
+pub fn report_interval(text: &str) -> Result<f64, String> {
     match real(text) {
         Some((value, "")) if value == 0.0 || (0.1..=60.0).contains(&value) => Ok(value),
         _ => Err("give 0.1 to 60 seconds, or 0 for no interval reports".to_owned()),
@@ -150,12 +173,18 @@ pub(crate) fn report_interval(text: &str) -> Result<f64, String> {
 
 /// The CPU of this end, and of the server.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Affinity {
-    pub(crate) here: u32,
-    pub(crate) server: Option<u32>,
+pub struct Affinity {
+    /// The CPU here.
+    pub here: u32,
+    /// The server's.
+    pub server: Option<u32>,
 }
 
-pub(crate) fn affinity(text: &str) -> Result<Affinity, String> {
+/// CPUs, here and at the server.
+///
+/// # Errors
+/// What is accepted.
+pub fn affinity(text: &str) -> Result<Affinity, String> {
     let core = |text: &str| {
         let value = whole(text).and_then(|value| u32::try_from(value).ok());
         value
@@ -171,12 +200,18 @@ pub(crate) fn affinity(text: &str) -> Result<Affinity, String> {
 
 /// A rate, and the number of blocks per burst.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Burst {
-    pub(crate) rate: u64,
-    pub(crate) blocks: Option<u32>,
+pub struct Burst {
+    /// bit/s.
+    pub rate: u64,
+    /// Blocks per burst.
+    pub blocks: Option<u32>,
 }
 
-pub(crate) fn burst(text: &str) -> Result<Burst, String> {
+/// A rate, with blocks per burst after a slash.
+///
+/// # Errors
+/// What is accepted.
+pub fn burst(text: &str) -> Result<Burst, String> {
     let (rate_text, blocks) = match text.split_once('/') {
         Some((rate, blocks)) => (rate, Some(blocks)),
         None => (text, None),
@@ -192,12 +227,18 @@ pub(crate) fn burst(text: &str) -> Result<Burst, String> {
 
 /// A limit in bit/s, and the averaging time in seconds.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct CappedRate {
-    pub(crate) rate: u64,
-    pub(crate) seconds: Option<f64>,
+pub struct CappedRate {
+    /// bit/s.
+    pub rate: u64,
+    /// The averaging time.
+    pub seconds: Option<f64>,
 }
 
-pub(crate) fn capped_rate(text: &str) -> Result<CappedRate, String> {
+/// A limit, with the averaging time after a slash.
+///
+/// # Errors
+/// What is accepted.
+pub fn capped_rate(text: &str) -> Result<CappedRate, String> {
     let (rate_text, seconds) = match text.split_once('/') {
         Some((rate, seconds)) => (rate, Some(seconds)),
         None => (text, None),
@@ -213,13 +254,20 @@ pub(crate) fn capped_rate(text: &str) -> Result<CappedRate, String> {
 
 /// TCP keepalive: seconds before the first probe, seconds between probes, count.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct KeepAlive {
-    pub(crate) idle_s: Option<u32>,
-    pub(crate) interval_s: Option<u32>,
-    pub(crate) count: Option<u32>,
+pub struct KeepAlive {
+    /// Seconds before the first probe.
+    pub idle_s: Option<u32>,
+    /// Seconds between probes.
+    pub interval_s: Option<u32>,
+    /// Probes.
+    pub count: Option<u32>,
 }
 
-pub(crate) fn keepalive(text: &str) -> Result<KeepAlive, String> {
+/// Up to three numbers, separated by slashes.
+///
+/// # Errors
+/// What is accepted.
+pub fn keepalive(text: &str) -> Result<KeepAlive, String> {
     let mut parts = text.splitn(3, '/').map(|part| match part {
         "" => Ok(None),
         // Maxima of the kernel (include/net/tcp.h: MAX_TCP_KEEPIDLE, MAX_TCP_KEEPCNT).
@@ -242,7 +290,10 @@ pub(crate) fn keepalive(text: &str) -> Result<KeepAlive, String> {
 }
 
 /// The TOS byte of the IP header.
-pub(crate) fn tos(text: &str) -> Result<u8, String> {
+///
+/// # Errors
+/// What is accepted.
+pub fn tos(text: &str) -> Result<u8, String> {
     whole(text)
         .and_then(|value| u8::try_from(value).ok())
         .ok_or_else(|| "give 0 to 255, also as 0x… or 0…".to_owned())
@@ -250,7 +301,10 @@ pub(crate) fn tos(text: &str) -> Result<u8, String> {
 
 /// The same byte from a DSCP or its name (RFC 2474, 2597, 3246, 5865), or from
 /// the name of a TOS bit (RFC 1349).
-pub(crate) fn dscp(text: &str) -> Result<u8, String> {
+///
+/// # Errors
+/// What is accepted.
+pub fn dscp(text: &str) -> Result<u8, String> {
     let name = text.to_ascii_lowercase();
     let digit = |index: usize, least: u8, most: u8| {
         let digit = name.as_bytes().get(index)?.wrapping_sub(b'0');

@@ -1,7 +1,6 @@
-//! A table of a capture: printed as comma-separated values, or written as a Parquet file.
+//! A table of a capture: lines of comma-separated values, or a Parquet file.
 
-use crate::console::Console;
-use crate::failure::Failure;
+use crate::{Fault, Problem};
 use parquet_file::{Column, ColumnType, Values, Writer};
 use std::fmt::Write as _;
 use std::io::{self, BufWriter};
@@ -10,33 +9,40 @@ use store::{PendingFile, WriteError};
 
 /// One value of a row.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Cell {
+pub enum Cell {
     /// There is none.
     Missing,
     /// Of the file, cleaned.
     Text(String),
     /// Numbers and addresses as text, which are printed as they are.
     Printed(String),
+    /// A whole number.
     Whole(u64),
+    /// A real number.
     Real(f64),
     /// A rate, without decimals in CSV.
     Rounded(f64),
     /// Nanoseconds, shown as seconds.
     Nanos(i64),
+    /// True or false.
     Flag(bool),
 }
 
 impl Cell {
-    pub(super) fn text(text: &str) -> Self {
+    /// Text of a file, cleaned.
+    #[must_use]
+    pub fn text(text: &str) -> Self {
         Cell::Text(report::untrusted::clean(text))
     }
 
-    pub(super) fn nanos(ns: u64) -> Self {
+    /// Nanoseconds.
+    #[must_use]
+    pub fn nanos(ns: u64) -> Self {
         Cell::Nanos(i64::try_from(ns).unwrap_or(i64::MAX))
     }
 
     /// The cell of a value that may be missing.
-    pub(super) fn maybe<T>(value: Option<T>, cell: impl FnOnce(T) -> Cell) -> Self {
+    pub fn maybe<T>(value: Option<T>, cell: impl FnOnce(T) -> Cell) -> Self {
         value.map_or(Cell::Missing, cell)
     }
 
@@ -78,23 +84,24 @@ fn field(text: &str, out: &mut String) {
 }
 
 /// The names of columns, units among them, and their types.
-pub(super) type Columns = &'static [(&'static str, ColumnType)];
+pub type Columns = &'static [(&'static str, ColumnType)];
 
 /// Columns, and rows that are made when they are written.
-pub(super) struct Table<'a> {
+pub struct Table<'a> {
     columns: Columns,
     rows: Box<dyn Iterator<Item = Vec<Cell>> + 'a>,
 }
 
 impl<'a> Table<'a> {
-    pub(super) fn new(columns: Columns, rows: impl Iterator<Item = Vec<Cell>> + 'a) -> Self {
+    /// A table of rows that are made when they are written.
+    pub fn new(columns: Columns, rows: impl Iterator<Item = Vec<Cell>> + 'a) -> Self {
         Table { columns, rows: Box::new(rows) }
     }
 }
 
 /// Where the rows of all files go: lines of CSV (RFC 4180), or a Parquet file that is written
 /// completely or not at all.
-pub(super) struct TableOutput<'a> {
+pub struct TableOutput<'a> {
     parquet: Option<&'a Path>,
     table: Option<ParquetTable>,
     text: String,
@@ -107,12 +114,12 @@ const CHUNK: usize = 32 * 1024;
 
 impl<'a> TableOutput<'a> {
     /// Rows go to this Parquet file, or else to standard output.
-    pub(super) fn new(parquet: Option<&'a Path>) -> Self {
+    pub fn new(parquet: Option<&'a Path>) -> Self {
         TableOutput { parquet, table: None, text: String::new(), has_header: false, rows: 0 }
     }
 
     /// Writes the rows of a file, below a header that all have in common.
-    pub(super) fn add(&mut self, table: Table<'_>, console: &mut Console) -> Result<(), Failure> {
+    pub fn add(&mut self, table: Table<'_>, print: &mut dyn FnMut(&str)) -> Result<(), Problem> {
         if !self.has_header {
             self.has_header = true;
             match self.parquet {
@@ -130,33 +137,36 @@ impl<'a> TableOutput<'a> {
                 None => csv_row(&row, &mut self.text),
             }
             if self.text.len() >= CHUNK {
-                console.print(&std::mem::take(&mut self.text));
+                print(&std::mem::take(&mut self.text));
             }
         }
         Ok(())
     }
 
-    /// Completes the output.
-    pub(super) fn finish(self, console: &mut Console) -> Result<(), Failure> {
+    /// Completes the output; returns the rows of a Parquet file, and the file.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn finish(self, print: &mut dyn FnMut(&str)) -> Result<Option<(usize, &'a Path)>, Problem> {
         if !self.text.is_empty() {
-            console.print(&self.text);
+            print(&self.text);
         }
         if let (Some(table), Some(path)) = (self.table, self.parquet) {
             table.finish()?;
-            console.say(&format!("{} rows written to {}", self.rows, path.display()));
+            return Ok(Some((self.rows, path)));
         }
-        Ok(())
+        Ok(None)
     }
 }
 
 /// The first line of the CSV.
-pub(super) fn header(columns: Columns) -> String {
+pub fn header(columns: Columns) -> String {
     let names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
     format!("{}\n", names.join(","))
 }
 
 /// Appends a row's line.
-pub(super) fn csv_row(row: &[Cell], out: &mut String) {
+pub fn csv_row(row: &[Cell], out: &mut String) {
     for (index, cell) in row.iter().enumerate() {
         if index > 0 {
             out.push(',');
@@ -170,7 +180,7 @@ pub(super) fn csv_row(row: &[Cell], out: &mut String) {
 const GROUP: usize = 1 << 16;
 
 /// A Parquet file that is written row by row.
-pub(super) struct ParquetTable {
+pub struct ParquetTable {
     path: PathBuf,
     writer: Writer<BufWriter<PendingFile>>,
     values: Vec<Values>,
@@ -179,8 +189,8 @@ pub(super) struct ParquetTable {
 
 impl ParquetTable {
     /// Begins the file, which appears when it is finished.
-    pub(super) fn create(path: &Path, columns: Vec<(String, ColumnType)>) -> Result<Self, Failure> {
-        let file = PendingFile::create(path).map_err(Failure::work)?;
+    pub fn create(path: &Path, columns: Vec<(String, ColumnType)>) -> Result<Self, Problem> {
+        let file = PendingFile::create(path).map_err(failed)?;
         let values = columns.iter().map(|(_, kind)| Values::empty(*kind)).collect();
         let columns = columns.into_iter().map(|(name, kind)| Column { name, kind }).collect();
         let writer = Writer::new(BufWriter::new(file), columns);
@@ -188,7 +198,11 @@ impl ParquetTable {
         Ok(ParquetTable { path: path.to_owned(), writer, values, rows: 0 })
     }
 
-    pub(super) fn row(&mut self, row: &[Cell]) -> Result<(), Failure> {
+    /// Adds a row.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn row(&mut self, row: &[Cell]) -> Result<(), Problem> {
         for (values, cell) in self.values.iter_mut().zip(row) {
             match values {
                 Values::Text(values) => values.push(match cell {
@@ -214,7 +228,7 @@ impl ParquetTable {
         if self.rows.is_multiple_of(GROUP) { self.flush() } else { Ok(()) }
     }
 
-    fn flush(&mut self) -> Result<(), Failure> {
+    fn flush(&mut self) -> Result<(), Problem> {
         let written = self.writer.group(&self.values);
         written.map_err(|source| cannot_write(&self.path, source))?;
         for values in &mut self.values {
@@ -224,17 +238,21 @@ impl ParquetTable {
     }
 
     /// Completes the file, and puts it in its place.
-    pub(super) fn finish(mut self) -> Result<(), Failure> {
+    pub fn finish(mut self) -> Result<(), Problem> {
         self.flush()?;
         let path = self.path;
         let out = self.writer.finish().map_err(|source| cannot_write(&path, source))?;
         let file = out.into_inner().map_err(|error| cannot_write(&path, error.into_error()))?;
-        file.commit().map_err(Failure::work)
+        file.commit().map_err(failed)
     }
 }
 
-fn cannot_write(path: &Path, source: io::Error) -> Failure {
-    Failure::work(WriteError { path: path.to_owned(), source })
+fn failed(error: impl std::fmt::Display) -> Problem {
+    Problem::new(Fault::Internal, error)
+}
+
+fn cannot_write(path: &Path, source: io::Error) -> Problem {
+    failed(WriteError { path: path.to_owned(), source })
 }
 
 #[cfg(test)]
