@@ -27,14 +27,15 @@ quick:
 	@scripts/quick
 
 # Every check there is but the long ones. CONTRIBUTING.md says what each holds.
-# Most tests wait for a path, a peer or a deadline: more of them at once than cores.
+# Most tests wait for a path, a peer or a deadline: scripts/run-tests runs more of them at
+# once than there are cores.
 # From clean, what incremental compilation stores costs more than it saves.
 test: export CARGO_INCREMENTAL = 0
 test: peers
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --document-private-items
-	RUST_TEST_THREADS=$$((4 * $$(nproc))) $(CARGO) test --workspace --locked --no-fail-fast
+	@scripts/run-tests
 	@scripts/audit --where-possible
 
 # Tests run real programs as peers. Where one is missing and cannot be
