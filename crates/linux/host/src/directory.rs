@@ -4,7 +4,7 @@
 //! Every operation is relative to the open directory (openat(2)), never follows
 //! a symbolic link, and creates files exclusively.
 
-use rustix::fs::{self, AtFlags, Mode, OFlags};
+use rustix::fs::{self, AtFlags, Mode, OFlags, renameat};
 use rustix::io::Errno;
 use std::ffi::{CStr, CString, OsStr};
 use std::fs::{File, Metadata};
@@ -248,7 +248,7 @@ impl Directory {
     /// The system error.
     pub fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         let (from, to) = (c_string(OsStr::new(from))?, c_string(OsStr::new(to))?);
-        fs::renameat(&self.fd, from, &self.fd, to)?;
+        renameat(&self.fd, from, &self.fd, to)?;
         self.sync()
     }
 

@@ -13,7 +13,7 @@ mod walk;
 
 use crate::directory::{Unsafe, UnsafePath, metadata, open_at};
 pub use replacement::Replacement;
-use rustix::fs::{self, AtFlags, Mode};
+use rustix::fs::{self, AtFlags, Mode, renameat};
 use std::ffi::CStr;
 use std::fs::{File, Metadata};
 use std::io;
@@ -235,7 +235,7 @@ impl Destination {
     /// there.
     fn take_name_of(&self, name: &CStr) -> io::Result<()> {
         let directory = &self.name.directory;
-        Ok(fs::renameat(directory, name, directory, &self.name.name)?)
+        Ok(renameat(directory, name, directory, &self.name.name)?)
     }
 
     fn refused(&self, why: Unsafe) -> io::Error {

@@ -16,7 +16,8 @@ const EXEMPT: [(&str, &[&str], &str); 7] = [
 ];
 
 /// Who has a standard stream that is no terminal: the file, and why.
-const STREAMS: [(&str, &str); 3] = [
+const STREAMS: [(&str, &str); 4] = [
+    ("base/bench-harness", "the harness of benchmarks"),
     ("base/stall-retry", "the harness of tests"),
     ("linux/host/src/background.rs", "its standard error is the pipe of whoever started it"),
     ("linux/host/src/program.rs", "gives its standard error to a program that it starts"),
