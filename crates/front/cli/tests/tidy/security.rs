@@ -86,7 +86,7 @@ fn output_files_are_opened_in_one_place() {
         "libc::open(",
     ];
     // Crates of tests alone.
-    const TEST_CRATES: [&str; 3] = ["front/fuzz-targets", "base/bench-harness", "base/stall-retry"];
+    const TEST_CRATES: [&str; 2] = ["front/fuzz-targets", "base/stall-retry"];
     let crates = root().join("crates");
     let mut wrong = Vec::new();
     for path in files() {
