@@ -263,6 +263,11 @@ pub fn with_names(message: &str, name: impl Fn(Field) -> String) -> String {
     text
 }
 
+/// An error's message for a document, which every front end shows: fields by their own names.
+pub fn stored(error: impl fmt::Display) -> String {
+    with_names(&error.to_string(), |field| field.name().to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -270,12 +275,13 @@ mod tests {
     #[test]
     fn a_message_names_fields_as_its_reader_knows_them() {
         let flag = |field: Field| format!("--{}", field.name());
-        let text = format!("give {}, {} or both", Field::Rate, Field::Rtt);
-        assert_eq!(with_names(&text, flag), "give --rate, --rtt or both");
+        let text = &format!("give {}, {} or both", Field::Rate, Field::Rtt);
+        assert_eq!(with_names(text, flag), "give --rate, --rtt or both");
         for text in ["", "‹", "a‹b›c", "‹rate", "›rate‹", "no field"] {
             assert_eq!(with_names(text, flag), text);
         }
         assert_eq!(with_names("‹‹rate›", flag), "‹--rate");
+        assert_eq!(stored(text), "give rate, rtt or both");
     }
 
     #[test]

@@ -7,7 +7,7 @@
 
 mod field;
 
-pub use field::{Field, with_names};
+pub use field::{Field, stored, with_names};
 
 use serde::{Deserialize, Serialize};
 use std::fmt;

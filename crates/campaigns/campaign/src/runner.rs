@@ -328,6 +328,6 @@ impl<'a> Worker<'_, 'a> {
 fn why(attempt: &Result<Attempt, AttemptError>) -> Option<String> {
     match attempt {
         Ok(attempt) => Some(attempt.reasons.join("; ")).filter(|reason| !reason.is_empty()),
-        Err(error) => Some(error.to_string()),
+        Err(error) => Some(problem::stored(error)),
     }
 }

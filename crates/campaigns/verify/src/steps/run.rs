@@ -117,7 +117,7 @@ impl<'a> StepRun<'a> {
         if let Err(error) = self.tuner.dry_run(&plan, false) {
             return match error {
                 TunerError::NotPermitted { .. } => {
-                    done.because = error.to_string();
+                    done.because = problem::stored(error);
                     Ok(done)
                 }
                 other => Err(other.into()),

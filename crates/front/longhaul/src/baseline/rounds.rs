@@ -173,7 +173,7 @@ impl Rounds {
                         all.fail(condition, &error, &mut schedule);
                         // The last one is the error of the command.
                         if !(schedule.is_empty() && all.peer.is_empty()) {
-                            let (condition, reason) = (*condition, error.to_string());
+                            let (condition, reason) = (*condition, problem::stored(&error));
                             on_event(BaselineEvent::Failed { condition, reason });
                         }
                         last = Some(error);
@@ -211,7 +211,7 @@ impl Rounds {
         let succeeded = self.tested.iter().filter(of_family).any(|one| !one.runs.is_empty());
         if !succeeded {
             schedule.drop_family(family);
-            self.unusable.push((family, error.to_string()));
+            self.unusable.push((family, problem::stored(error)));
             return;
         }
         if let Some(one) = self.tested.iter_mut().find(|one| one.condition == *condition) {

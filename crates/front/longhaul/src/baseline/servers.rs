@@ -129,7 +129,7 @@ fn probed(server: &ListedServer, family: Family, stop: &StopFlag) -> ProbedServe
         Ok(TcpHandshake::NoReply(why)) => {
             ProbedServer::Dead(format!("no reply to ICMP; port {port}: {why}"))
         }
-        Err(error) => ProbedServer::Dead(error.to_string()),
+        Err(error) => ProbedServer::Dead(problem::stored(error)),
     }
 }
 
