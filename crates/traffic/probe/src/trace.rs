@@ -179,7 +179,11 @@ impl TraceConfig {
         let wrong =
             |field, what: String, accepted| Err(ProbeError::Setting { field, what, accepted });
         if self.host.is_empty() {
-            return wrong(Field::Host, "cannot resolve an empty name".to_owned(), "a name or an address");
+            return wrong(
+                Field::Host,
+                "cannot resolve an empty name".to_owned(),
+                "a name or an address",
+            );
         }
         if self.interval < Duration::from_millis(10) {
             return wrong(

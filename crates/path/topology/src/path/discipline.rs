@@ -1,8 +1,23 @@
 //! The disciplines of queues, with their options.
 
+use super::bottleneck::Bottleneck;
 use super::error::{PathError, short};
 use super::key::Key;
-use super::size::{SIZES, Size};
+use super::size::{SIZES, Size, size_in_words};
+use link::{CoDel, Fifo, FqCoDel, Limit, Pie, Queue, Red};
+use std::time::Duration;
+use units::{ByteCount, Probability, Rtt};
+
+/// Minimum default queue in packets of MTU size: a train of 64 KiB, which arrives
+/// at one moment, fits.
+const MIN_PACKETS: u64 = 64;
+
+/// Linux's default limit of CoDel and FQ-CoDel, in packets: a safety limit, as the
+/// delay controls the queue.
+const AQM_PACKETS: u64 = 10_240;
+
+/// The same in BDPs, so that a long fat path never reaches it either.
+const AQM_BDPS: u64 = 4;
 
 /// A queue discipline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,6 +28,15 @@ pub(super) enum Discipline {
     FqCoDel,
     Red,
     Pie,
+}
+
+/// What a path gives of a queue's options; `None` where it leaves one out.
+pub(super) trait Options {
+    fn size_of(&self, key: Key) -> Option<Size>;
+    fn time(&self, key: Key) -> Option<Duration>;
+    fn flag(&self, key: Key) -> Option<bool>;
+    fn number(&self, key: Key) -> Option<u32>;
+    fn share(&self, key: Key) -> Option<Probability>;
 }
 
 /// A discipline as a path names it.
@@ -126,4 +150,128 @@ impl Discipline {
     pub(super) fn name(self) -> &'static str {
         self.entry().name
     }
+
+    /// The settings for the link.
+    pub(super) fn queue(self, options: &impl Options, at: &Bottleneck, limit: Limit) -> Queue {
+        let fifo = Fifo { limit, mark: options.size_of(Key::Mark).map(|mark| at.limit(mark)) };
+        let ecn = options.flag(Key::Ecn);
+        match self {
+            Discipline::DropTail => Queue::DropTail(fifo),
+            Discipline::DropHead => Queue::DropHead(fifo),
+            Discipline::CoDel => Queue::CoDel(codel(options, at, limit, ecn.unwrap_or(false))),
+            Discipline::FqCoDel => Queue::FqCoDel(FqCoDel {
+                // ECN is on by default in RFC 8290 and Linux.
+                codel: codel(options, at, limit, ecn.unwrap_or(true)),
+                flows: options.number(Key::Flows).unwrap_or(1024),
+                // RFC 8290, section 5.2.4: one MTU with an Ethernet header.
+                quantum: options.number(Key::Quantum).unwrap_or_else(|| {
+                    u32::try_from(at.packet.saturating_add(14)).unwrap_or(u32::MAX)
+                }),
+            }),
+            Discipline::Red => Queue::Red(red(options, at, limit, ecn.unwrap_or(false))),
+            Discipline::Pie => Queue::Pie(Pie {
+                // RFC 8033, sections 4.2 and 4.4.
+                target: options.time(Key::Target).unwrap_or(Duration::from_millis(15)),
+                update: options.time(Key::Update).unwrap_or(Duration::from_millis(15)),
+                burst: options.time(Key::MaxBurst).unwrap_or(Duration::from_millis(150)),
+                limit,
+                ecn: ecn.unwrap_or(false),
+            }),
+        }
+    }
+
+    /// The limit where none is given.
+    pub(super) fn default_limit(self, at: &Bottleneck) -> Limit {
+        match self {
+            Discipline::DropTail | Discipline::DropHead | Discipline::Red => {
+                let least = ByteCount::from_bytes(at.packet * MIN_PACKETS);
+                Limit::Bytes(at.bdp().max(least))
+            }
+            Discipline::CoDel | Discipline::FqCoDel | Discipline::Pie => {
+                let (packets, bytes) = (Limit::Packets(AQM_PACKETS), at.bdp().times(AQM_BDPS));
+                if at.bytes(packets) < bytes { Limit::Bytes(bytes) } else { packets }
+            }
+        }
+    }
+
+    /// The queue in words, with its limit.
+    pub(super) fn in_words(
+        self,
+        queue: &Queue,
+        options: &impl Options,
+        at: &Bottleneck,
+        limit: String,
+    ) -> String {
+        let time = |time: Duration| {
+            Rtt::from_nanos(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)).to_string()
+        };
+        let mut words = match self {
+            Discipline::DropTail => Vec::new(),
+            other => vec![other.name().to_owned()],
+        };
+        let mut ecn = false;
+        match *queue {
+            Queue::DropTail(fifo) | Queue::DropHead(fifo) => {
+                words.push(limit);
+                if let Some(mark) = fifo.mark {
+                    let mark = size_in_words(options.size_of(Key::Mark), mark, at.bytes(mark));
+                    words.push(format!("ECN marks above {mark}"));
+                }
+                return words.join(", ");
+            }
+            Queue::CoDel(CoDel { target, interval, ecn: marks, .. })
+            | Queue::FqCoDel(FqCoDel {
+                codel: CoDel { target, interval, ecn: marks, .. }, ..
+            }) => {
+                words.push(format!("target {}, interval {}", time(target), time(interval)));
+                ecn = marks;
+            }
+            Queue::Red(red) => {
+                words.push(format!("min {}, max {}", red.min, red.max));
+                words.push(format!("probability {}, weight {}", red.probability, red.weight));
+                ecn |= red.ecn;
+            }
+            Queue::Pie(pie) => {
+                words.push(format!("target {}, update {}", time(pie.target), time(pie.update)));
+                words.push(format!("max burst {}", time(pie.burst)));
+                ecn |= pie.ecn;
+            }
+        }
+        words.push(format!("limit {limit}"));
+        if let Queue::FqCoDel(fq) = queue {
+            words.push(format!("{} flows, quantum {}", fq.flows, fq.quantum));
+        }
+        words.push(if ecn { "ECN on" } else { "ECN off" }.to_owned());
+        words.join(", ")
+    }
+}
+
+fn codel(options: &impl Options, at: &Bottleneck, limit: Limit, ecn: bool) -> CoDel {
+    // RFC 8289, section 4.2: 5 ms within 100 ms. A target that is less than
+    // one packet takes would drop from a queue of one.
+    let usual = Duration::from_millis(5);
+    let target = options.time(Key::Target).unwrap_or_else(|| {
+        let packet = at.packet_time();
+        usual.max(packet.saturating_add(packet / 2))
+    });
+    // A longer target makes the interval longer by the same time: the queue
+    // must be able to fall below the target within it.
+    let more = target.saturating_sub(usual);
+    let interval =
+        options.time(Key::Interval).unwrap_or(Duration::from_millis(100).saturating_add(more));
+    CoDel { target, interval, limit, ecn }
+}
+
+fn red(options: &impl Options, at: &Bottleneck, limit: Limit, ecn: bool) -> Red {
+    let bytes = |key| options.size_of(key).map(|size| at.bytes(at.limit(size)));
+    // Gentle RED reaches certainty at twice `max`: at the limit then.
+    // Floyd ("RED: Discussions of Setting Parameters", 1997) takes a third
+    // of `max` for `min`, 0.1 for the probability, 0.002 for the weight.
+    let half = ByteCount::from_bytes(at.bytes(limit).bytes() / 2);
+    let max = bytes(Key::Max).unwrap_or(half);
+    let min = bytes(Key::Min).unwrap_or(ByteCount::from_bytes(max.bytes() / 3));
+    let tenth = || "10%".parse().unwrap_or(Probability::ALWAYS);
+    let probability = options.share(Key::Probability).unwrap_or_else(tenth);
+    let weight = options.number(Key::Weight).and_then(|weight| u8::try_from(weight).ok());
+    Red { min, max, probability, weight: weight.unwrap_or(9), limit, ecn }
 }

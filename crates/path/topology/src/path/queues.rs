@@ -1,26 +1,15 @@
 //! Queue settings: discipline, size, options, and defaults.
 
 use super::bottleneck::Bottleneck;
-use super::discipline::Discipline;
+use super::discipline::{Discipline, Options};
 use super::error::PathError;
 use super::key::Key;
 use super::setting::Setting;
 use super::size::{Size, size_in_words};
-use link::{CoDel, Fifo, FqCoDel, Limit, Pie, Queue, Red};
+use link::{CoDel, Queue};
 use std::collections::BTreeMap;
 use std::time::Duration;
-use units::{ByteCount, Probability, Rtt};
-
-/// Minimum default queue in packets of MTU size: a train of 64 KiB, which arrives
-/// at one moment, fits.
-const MIN_PACKETS: u64 = 64;
-
-/// Linux's default limit of CoDel and FQ-CoDel, in packets: a safety limit, as the
-/// delay controls the queue.
-const AQM_PACKETS: u64 = 10_240;
-
-/// The same in BDPs, so that a long fat path never reaches it either.
-const AQM_BDPS: u64 = 4;
+use units::{Probability, Rtt};
 
 /// The settings of a queue.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,115 +39,18 @@ impl QueueSetting {
         self.size.or_else(|| self.size_of(Key::Limit))
     }
 
-    fn size_of(&self, key: Key) -> Option<Size> {
-        match self.options.get(&key) {
-            Some(Setting::Size(size)) => Some(*size),
-            _ => None,
-        }
-    }
-
-    fn time(&self, key: Key) -> Option<Duration> {
-        match self.options.get(&key) {
-            Some(Setting::Time(time)) => Some(time.duration()),
-            _ => None,
-        }
-    }
-
-    fn flag(&self, key: Key) -> Option<bool> {
-        match self.options.get(&key) {
-            Some(Setting::Flag(flag)) => Some(*flag),
-            _ => None,
-        }
-    }
-
-    fn number(&self, key: Key) -> Option<u32> {
-        match self.options.get(&key) {
-            Some(Setting::Number(number)) => Some(*number),
-            _ => None,
-        }
+    /// The settings for the link.
+    pub(super) fn queue(&self, at: &Bottleneck) -> Queue {
+        let limit = match self.size() {
+            Some(size) => at.limit(size),
+            None => self.discipline.default_limit(at),
+        };
+        self.discipline.queue(self, at, limit)
     }
 
     /// The key that gave the size, for messages.
     fn size_key(&self) -> &'static str {
         if self.options.contains_key(&Key::Limit) { "limit" } else { "queue" }
-    }
-
-    /// The settings for the link.
-    pub(super) fn queue(&self, at: &Bottleneck) -> Queue {
-        let limit = self.limit(at);
-        let fifo = Fifo { limit, mark: self.size_of(Key::Mark).map(|mark| at.limit(mark)) };
-        let ecn = self.flag(Key::Ecn);
-        match self.discipline {
-            Discipline::DropTail => Queue::DropTail(fifo),
-            Discipline::DropHead => Queue::DropHead(fifo),
-            Discipline::CoDel => Queue::CoDel(self.codel(at, limit, ecn.unwrap_or(false))),
-            Discipline::FqCoDel => Queue::FqCoDel(FqCoDel {
-                // ECN is on by default in RFC 8290 and Linux.
-                codel: self.codel(at, limit, ecn.unwrap_or(true)),
-                flows: self.number(Key::Flows).unwrap_or(1024),
-                // RFC 8290, section 5.2.4: one MTU with an Ethernet header.
-                quantum: self.number(Key::Quantum).unwrap_or_else(|| {
-                    u32::try_from(at.packet.saturating_add(14)).unwrap_or(u32::MAX)
-                }),
-            }),
-            Discipline::Red => Queue::Red(self.red(at, limit, ecn.unwrap_or(false))),
-            Discipline::Pie => Queue::Pie(Pie {
-                // RFC 8033, sections 4.2 and 4.4.
-                target: self.time(Key::Target).unwrap_or(Duration::from_millis(15)),
-                update: self.time(Key::Update).unwrap_or(Duration::from_millis(15)),
-                burst: self.time(Key::MaxBurst).unwrap_or(Duration::from_millis(150)),
-                limit,
-                ecn: ecn.unwrap_or(false),
-            }),
-        }
-    }
-
-    fn limit(&self, at: &Bottleneck) -> Limit {
-        if let Some(size) = self.size() {
-            return at.limit(size);
-        }
-        match self.discipline {
-            Discipline::DropTail | Discipline::DropHead | Discipline::Red => {
-                let least = ByteCount::from_bytes(at.packet * MIN_PACKETS);
-                Limit::Bytes(at.bdp().max(least))
-            }
-            Discipline::CoDel | Discipline::FqCoDel | Discipline::Pie => {
-                let (packets, bytes) = (Limit::Packets(AQM_PACKETS), at.bdp().times(AQM_BDPS));
-                if at.bytes(packets) < bytes { Limit::Bytes(bytes) } else { packets }
-            }
-        }
-    }
-
-    fn codel(&self, at: &Bottleneck, limit: Limit, ecn: bool) -> CoDel {
-        // RFC 8289, section 4.2: 5 ms within 100 ms. A target that is less than
-        // one packet takes would drop from a queue of one.
-        let usual = Duration::from_millis(5);
-        let target = self.time(Key::Target).unwrap_or_else(|| {
-            let packet = at.packet_time();
-            usual.max(packet.saturating_add(packet / 2))
-        });
-        // A longer target makes the interval longer by the same time: the queue
-        // must be able to fall below the target within it.
-        let more = target.saturating_sub(usual);
-        let interval =
-            self.time(Key::Interval).unwrap_or(Duration::from_millis(100).saturating_add(more));
-        CoDel { target, interval, limit, ecn }
-    }
-
-    fn red(&self, at: &Bottleneck, limit: Limit, ecn: bool) -> Red {
-        let bytes = |key| self.size_of(key).map(|size| at.bytes(at.limit(size)));
-        // Gentle RED reaches certainty at twice `max`: at the limit then.
-        // Floyd ("RED: Discussions of Setting Parameters", 1997) takes a third
-        // of `max` for `min`, 0.1 for the probability, 0.002 for the weight.
-        let half = ByteCount::from_bytes(at.bytes(limit).bytes() / 2);
-        let max = bytes(Key::Max).unwrap_or(half);
-        let min = bytes(Key::Min).unwrap_or(ByteCount::from_bytes(max.bytes() / 3));
-        let probability = match self.options.get(&Key::Probability) {
-            Some(Setting::Share(share)) => *share,
-            _ => "10%".parse().unwrap_or(Probability::ALWAYS),
-        };
-        let weight = self.number(Key::Weight).and_then(|weight| u8::try_from(weight).ok());
-        Red { min, max, probability, weight: weight.unwrap_or(9), limit, ecn }
     }
 
     /// Checks the settings for that bottleneck.
@@ -214,47 +106,44 @@ impl QueueSetting {
             size => size,
         };
         let limit = size_in_words(size, limit, at.bytes(limit));
-        let time = |time: Duration| {
-            Rtt::from_nanos(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)).to_string()
-        };
-        let mut words = match self.discipline {
-            Discipline::DropTail => Vec::new(),
-            other => vec![other.name().to_owned()],
-        };
-        let mut ecn = false;
-        match queue {
-            Queue::DropTail(fifo) | Queue::DropHead(fifo) => {
-                words.push(limit);
-                if let Some(mark) = fifo.mark {
-                    let mark = size_in_words(self.size_of(Key::Mark), mark, at.bytes(mark));
-                    words.push(format!("ECN marks above {mark}"));
-                }
-                return words.join(", ");
-            }
-            Queue::CoDel(CoDel { target, interval, ecn: marks, .. })
-            | Queue::FqCoDel(FqCoDel {
-                codel: CoDel { target, interval, ecn: marks, .. }, ..
-            }) => {
-                words.push(format!("target {}, interval {}", time(target), time(interval)));
-                ecn = marks;
-            }
-            Queue::Red(red) => {
-                words.push(format!("min {}, max {}", red.min, red.max));
-                words.push(format!("probability {}, weight {}", red.probability, red.weight));
-                ecn |= red.ecn;
-            }
-            Queue::Pie(pie) => {
-                words.push(format!("target {}, update {}", time(pie.target), time(pie.update)));
-                words.push(format!("max burst {}", time(pie.burst)));
-                ecn |= pie.ecn;
-            }
+        self.discipline.in_words(&queue, self, at, limit)
+    }
+}
+
+impl Options for QueueSetting {
+    fn size_of(&self, key: Key) -> Option<Size> {
+        match self.options.get(&key) {
+            Some(Setting::Size(size)) => Some(*size),
+            _ => None,
         }
-        words.push(format!("limit {limit}"));
-        if let Queue::FqCoDel(fq) = queue {
-            words.push(format!("{} flows, quantum {}", fq.flows, fq.quantum));
+    }
+
+    fn time(&self, key: Key) -> Option<Duration> {
+        match self.options.get(&key) {
+            Some(Setting::Time(time)) => Some(time.duration()),
+            _ => None,
         }
-        words.push(if ecn { "ECN on" } else { "ECN off" }.to_owned());
-        words.join(", ")
+    }
+
+    fn flag(&self, key: Key) -> Option<bool> {
+        match self.options.get(&key) {
+            Some(Setting::Flag(flag)) => Some(*flag),
+            _ => None,
+        }
+    }
+
+    fn number(&self, key: Key) -> Option<u32> {
+        match self.options.get(&key) {
+            Some(Setting::Number(number)) => Some(*number),
+            _ => None,
+        }
+    }
+
+    fn share(&self, key: Key) -> Option<Probability> {
+        match self.options.get(&key) {
+            Some(Setting::Share(share)) => Some(*share),
+            _ => None,
+        }
     }
 }
 
