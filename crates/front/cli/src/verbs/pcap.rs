@@ -413,7 +413,7 @@ impl Shown for ConversationsOf<'_> {
     ) -> Result<(), Failure> {
         let all = ConversationRows::of(&capture.conversations, self.0.layer());
         Ok(to.add(tables::conversations(capture, all.iter(self.0.most())), &mut |text| {
-            console.print(text)
+            console.print(text);
         })?)
     }
 
@@ -454,7 +454,7 @@ impl Shown for EndpointsOf<'_> {
     ) -> Result<(), Failure> {
         let all = EndpointRows::of(&capture.conversations, self.0.layer());
         Ok(to.add(tables::endpoints(capture, all.iter(self.0.most())), &mut |text| {
-            console.print(text)
+            console.print(text);
         })?)
     }
 
