@@ -132,7 +132,7 @@ fn streams(report: &BaselineReport, explained: &mut BTreeSet<Limit>) -> Option<B
     explained.extend(single.limit);
     let cause = match single.limit {
         Some(limit) if limit != Limit::Unknown => format!("limited by {}", limit.name()),
-        _ => "limited for itself".to_owned(),
+        _ => "limited by something other than the path".to_owned(),
     };
     let text = format!(
         "A single connection is {cause}: {}. {}",

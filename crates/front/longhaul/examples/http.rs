@@ -1,5 +1,6 @@
 //! A front end over HTTP: `POST /test` and `POST /lab` take a request as JSON and answer with a
-//! line of JSON for each event, then one for the document or the problem.
+//! line of JSON for each event, then one for the document or the problem. Whoever reaches it may run
+//! programs as this user, so it belongs on the loopback, and on machines without other users.
 //!
 //! ```sh
 //! cargo run -p longhaul --example http -- 127.0.0.1:8080
@@ -15,6 +16,7 @@ use longhaul::{Fault, Problem, Request, StopFlag};
 use serde::{Serialize, de::DeserializeOwned};
 use std::convert::Infallible;
 use std::error::Error;
+use std::net::IpAddr;
 use tokio::sync::mpsc;
 use tokio_stream::{StreamExt, wrappers::ReceiverStream};
 
@@ -47,6 +49,13 @@ fn answer<T: DeserializeOwned>(
     body: &Bytes,
     request: impl FnOnce(T) -> Request,
 ) -> Response {
+    // A page of another site whose name was bound to this address (DNS rebinding) sends that name.
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
+    let is_address = name.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
+    if !is_address && name != "localhost" {
+        return refused(StatusCode::MISDIRECTED_REQUEST, "give this server's address");
+    }
     // A page of another site can send forms and text, but no JSON, without asking first.
     if headers.get(header::CONTENT_TYPE).is_none_or(|kind| kind != "application/json") {
         return refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, "send application/json");

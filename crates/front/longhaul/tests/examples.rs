@@ -57,10 +57,14 @@ fn a_capture_is_explained() {
 
 /// The status and the lines of the answer to a request over HTTP.
 fn post(to: SocketAddr, path: &str, kind: &str, body: &str) -> (u16, Vec<Value>) {
+    post_to(&to.to_string(), to, path, kind, body)
+}
+
+fn post_to(host: &str, to: SocketAddr, path: &str, kind: &str, body: &str) -> (u16, Vec<Value>) {
     let mut stream = TcpStream::connect(to).unwrap();
     write!(
         stream,
-        "POST {path} HTTP/1.1\r\nHost: {to}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n\
+        "POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n\
          Connection: close\r\n\r\n{body}",
         body.len()
     )
@@ -107,4 +111,5 @@ fn events_and_the_document_are_streamed_over_http() {
     assert_eq!((status, &lines[0]["remedy"]["field"]), (422, &"host".into()), "{lines:?}");
     assert_eq!(post(to, "/test", json, "{").0, 400);
     assert_eq!(post(to, "/lab", "text/plain", "{}").0, 415);
+    assert_eq!(post_to("rebound.example", to, "/lab", json, "{}").0, 421);
 }

@@ -25,4 +25,4 @@ mod timeline;
 pub mod untrusted;
 mod wording;
 
-pub use wording::{idle_rtt, long_time};
+pub use wording::{entries, idle_rtt, long_time};

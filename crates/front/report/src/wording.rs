@@ -252,6 +252,12 @@ pub fn long_time(s: f64) -> String {
     }
 }
 
+/// A number of files, directories and links.
+#[must_use]
+pub fn entries(count: u64) -> String {
+    if count == 1 { "1 entry".to_owned() } else { format!("{count} entries") }
+}
+
 /// The median's interval as a heading: `97 % interval`, of several levels the least.
 pub(crate) fn interval_heading<'a>(
     conditions: impl IntoIterator<Item = &'a BaselineCondition>,

@@ -2,7 +2,7 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`args`], [`values`] | flags and their values |
+//! | [`args`] | flags and their values |
 //! | [`setting`] | settings of either end from the flags |
 //! | [`observer`], [`output`] | output of events as text and JSON |
 //! | [`client`], [`server`] | the two ends |

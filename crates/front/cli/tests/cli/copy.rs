@@ -44,7 +44,7 @@ fn the_far_end_is_started_over_ssh() {
     assert_eq!(down.status.code(), Some(0), "{}", said(&down));
     assert!(std::fs::read(path("down")).unwrap() == data);
     let text = String::from_utf8(down.stdout).unwrap();
-    assert!(text.contains("1 entries, 3 MB in") && text.contains("TCP (TLS)"), "{text}");
+    assert!(text.contains("1 entry, 3 MB in") && text.contains("TCP (TLS)"), "{text}");
 
     // What cannot be copied is reported, and the rest is copied.
     std::fs::create_dir(path("tree")).unwrap();
@@ -101,7 +101,7 @@ fn a_server_shares_a_directory_with_whoever_has_a_token() {
     assert_eq!(copy.status.code(), Some(0), "{}", said(&copy));
     assert_eq!(std::fs::read(&got).unwrap(), b"served");
     assert!(server.line().contains(": sends file"));
-    assert!(server.line().contains(": 1 entries, 6 bytes: complete"));
+    assert!(server.line().contains(": 1 entry, 6 bytes: complete"));
     let refused = run(&["copy", "--token-file", &tokens, "-p", &port, &got, "127.0.0.1:x"]);
     assert_eq!(refused.status.code(), Some(1));
     assert!(said(&refused).contains("--writable"), "{}", said(&refused));

@@ -1,6 +1,7 @@
 //! What a copy shows while it runs, and at its end.
 
 use longhaul::copy::{CopyDocument, Figures, Transport};
+use report::entries;
 use report::terminal::Style;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -81,8 +82,8 @@ fn duration(seconds: f64) -> String {
     let whole = seconds.round() as u64;
     match (whole / 3600, whole / 60 % 60, whole % 60) {
         (0, 0, _) => format!("{seconds:.1} s"),
-        (0, minutes, seconds) => format!("{minutes}:{seconds:02} min"),
-        (hours, minutes, _) => format!("{hours}:{minutes:02} h"),
+        (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
+        (hours, minutes, _) => format!("{hours} h {minutes} min"),
     }
 }
 
@@ -93,8 +94,8 @@ pub(super) fn text(of: &CopyDocument, limit: Option<BitRate>) -> String {
         Transport::Tcp => "TCP (TLS)",
     };
     let mut text = format!(
-        "{} entries, {} in {} over {transport}: {}\n",
-        of.entries,
+        "{}, {} in {} over {transport}: {}\n",
+        entries(of.entries),
         ByteCount::from_bytes(of.bytes),
         duration(of.elapsed_s),
         BitRate::from_bps(of.rate_bps),
@@ -123,7 +124,7 @@ pub(super) fn text(of: &CopyDocument, limit: Option<BitRate>) -> String {
         (None, _) => {}
     }
     if of.failed > 0 {
-        text.push_str(&format!("{} entries were not copied\n", of.failed));
+        text.push_str(&format!("not copied: {}\n", entries(of.failed)));
     }
     text
 }

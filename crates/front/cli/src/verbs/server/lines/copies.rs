@@ -9,7 +9,7 @@ pub(super) fn line(event: &ServerEvent) -> Option<String> {
         ServerEvent::CopyFinished { client, entries, bytes, error, .. } => {
             let bytes = ByteCount::from_bytes(*bytes);
             let end = error.as_deref().unwrap_or("complete");
-            format!("copy for {client}: {entries} entries, {bytes}: {end}")
+            format!("copy for {client}: {}, {bytes}: {end}", report::entries(*entries))
         }
         ServerEvent::CopyRefused { client, reason } => {
             format!("copy for {client} refused: {reason}")
