@@ -81,12 +81,15 @@ impl Problem {
     }
 
     /// The fields that the problem is about: the one that removes it, then those that its message
-    /// names.
+    /// names, in its order.
     #[must_use]
     pub fn fields(&self) -> Vec<Field> {
+        let position = |field: &Field| self.message.find(&field.to_string());
+        let mut named: Vec<_> =
+            Field::ALL.iter().filter_map(|field| Some((position(field)?, *field))).collect();
+        named.sort_by_key(|(position, _)| *position);
         let remedy = self.remedy.iter().map(|remedy| remedy.field);
-        let named = Field::ALL.iter().filter(|field| self.message.contains(&field.to_string()));
-        remedy.chain(named.copied()).collect()
+        remedy.chain(named.into_iter().map(|(_, field)| field)).collect()
     }
 }
 
@@ -107,7 +110,7 @@ mod tests {
     fn a_problem_names_its_fields_for_every_front_end() {
         let message = format!("{} is above {}", Field::Window, Field::Mss);
         let problem = Problem::field(Field::Rate, message, "as in 1gbit");
-        assert_eq!(problem.fields(), [Field::Rate, Field::Mss, Field::Window]);
+        assert_eq!(problem.fields(), [Field::Rate, Field::Window, Field::Mss]);
         assert_eq!(problem.to_string(), "window is above mss; give rate, as in 1gbit");
         let flag = |field: Field| format!("--{}", field.name());
         assert_eq!(problem.line(flag), "--window is above --mss; give --rate, as in 1gbit");
