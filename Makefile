@@ -27,15 +27,14 @@ quick:
 	@scripts/quick
 
 # Every check there is but the long ones. CONTRIBUTING.md says what each holds.
-# Most tests wait for a path, a peer or a deadline: scripts/run-tests runs more of them at
-# once than there are cores.
+# Most tests wait for a path, a peer or a deadline: scripts/run-tests runs several at once.
 # From clean, what incremental compilation stores costs more than it saves.
 test: export CARGO_INCREMENTAL = 0
 test: peers
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --document-private-items
-	@scripts/run-tests
+	@CARGO="$(CARGO)" scripts/run-tests
 	@scripts/audit --where-possible
 
 # Tests run real programs as peers. Where one is missing and cannot be

@@ -4,7 +4,7 @@
 //!
 //! ```sh
 //! cargo run -p longhaul --example http -- 127.0.0.1:8080
-//! curl -N localhost:8080/test -H 'content-type: application/json' -d '{"host": "192.0.2.1"}'
+//! curl -N localhost:8080/test -H 'content-type: application/json' -d '{"transfer": {"host": "192.0.2.1"}}'
 //! ```
 
 use axum::body::{Body, Bytes};

@@ -49,7 +49,6 @@ const TOO_LATE: i32 = 3;
 static INITIALISED: AtomicBool = AtomicBool::new(false);
 
 /// A line from the helper.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Line<E, D> {
