@@ -2,7 +2,7 @@
 
 use host::remedy;
 use problem::{Fault, Field, Problem};
-use std::{io, net::IpAddr, path::PathBuf};
+use std::{io, net::IpAddr, path::PathBuf, time::Duration};
 
 /// Why a probe failed. Every message is one line: the operation, the object, the
 /// remedy.
@@ -98,4 +98,26 @@ impl ProbeError {
                 | ProbeError::Database { .. }
         )
     }
+}
+
+/// Checks what every kind of probes has: a host, an interval of at least so many milliseconds, and
+/// a timeout.
+pub(crate) fn check_pace(
+    host: &str,
+    interval: Duration,
+    (least_ms, accepted): (u64, &'static str),
+    timeout: Duration,
+) -> Result<(), ProbeError> {
+    let wrong = |field, what: String, accepted| Err(ProbeError::Setting { field, what, accepted });
+    if host.is_empty() {
+        let what = "cannot resolve an empty name".to_owned();
+        return wrong(Field::Host, what, "a name or an address");
+    }
+    if interval < Duration::from_millis(least_ms) {
+        return wrong(Field::Interval, format!("interval {interval:?}"), accepted);
+    }
+    if timeout.is_zero() {
+        return wrong(Field::Timeout, "timeout 0".to_owned(), "a time above 0, such as 1s");
+    }
+    Ok(())
 }

@@ -2,6 +2,7 @@
 
 use crate::connect::{self, ConnectProber};
 use crate::echo::EchoProber;
+use crate::error::check_pace;
 use crate::prober::{Outcome, Prober, Response, Target};
 use crate::resolve::{Family, resolve};
 use crate::rtt_stats::{ReplyKind, RttStats};
@@ -114,23 +115,7 @@ impl PingConfig {
     pub fn check(&self) -> Result<(), ProbeError> {
         let wrong =
             |field, what: String, accepted| Err(ProbeError::Setting { field, what, accepted });
-        if self.host.is_empty() {
-            return wrong(
-                Field::Host,
-                "cannot resolve an empty name".to_owned(),
-                "a name or an address",
-            );
-        }
-        if self.interval < Duration::from_millis(1) {
-            return wrong(
-                Field::Interval,
-                format!("interval {:?}", self.interval),
-                "at least 1 ms",
-            );
-        }
-        if self.timeout.is_zero() {
-            return wrong(Field::Timeout, "timeout 0".to_owned(), "a time above 0, such as 2s");
-        }
+        check_pace(&self.host, self.interval, (1, "at least 1 ms"), self.timeout)?;
         if self.payload > MAX_PAYLOAD {
             let what = format!("payload of {} bytes", self.payload);
             return wrong(Field::Payload, what, "at most 65507 bytes");

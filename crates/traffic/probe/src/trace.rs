@@ -4,6 +4,7 @@ use crate::ProbeError;
 use crate::connect::{self, ConnectProber};
 use crate::datagram::UdpProber;
 use crate::echo::EchoProber;
+use crate::error::check_pace;
 use crate::geoip::GeoIp;
 use crate::hops::{Hops, Next};
 use crate::prober::{Prober, Target};
@@ -178,23 +179,7 @@ impl TraceConfig {
     pub fn check(&self) -> Result<(), ProbeError> {
         let wrong =
             |field, what: String, accepted| Err(ProbeError::Setting { field, what, accepted });
-        if self.host.is_empty() {
-            return wrong(
-                Field::Host,
-                "cannot resolve an empty name".to_owned(),
-                "a name or an address",
-            );
-        }
-        if self.interval < Duration::from_millis(10) {
-            return wrong(
-                Field::Interval,
-                format!("interval {:?}", self.interval),
-                "at least 10 ms",
-            );
-        }
-        if self.timeout.is_zero() {
-            return wrong(Field::Timeout, "timeout 0".to_owned(), "a time above 0, such as 1s");
-        }
+        check_pace(&self.host, self.interval, (10, "at least 10 ms"), self.timeout)?;
         if self.max_hops == 0 {
             return wrong(Field::MaxHops, "maximum of 0 hops".to_owned(), "1 to 255");
         }
