@@ -228,6 +228,8 @@ fields! {
     TrustUdp = "trust_udp",
     /// VLAN tags of each frame.
     Vlan = "vlan",
+    /// Clients may write.
+    Writable = "writable",
     /// The timeout without received data.
     ReceiveTimeout = "receive_timeout",
     /// The timeout of unacknowledged data.

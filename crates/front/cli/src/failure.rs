@@ -199,6 +199,7 @@ pub(crate) const fn flags(field: Field) -> &'static [&'static str] {
         Field::SendTimeout => &["--snd-timeout"],
         Field::ConnectTimeout => &["--connect-timeout"],
         Field::WatchLoad => &["a shorter measurement of the load"],
+        Field::Writable => &["--writable"],
     }
 }
 

@@ -14,6 +14,7 @@ use host::clock;
 use host::directory::is_unsafe;
 use host::stop::StopFlag;
 use pinned_tls::{Identity, PublicKey};
+use problem::Field;
 use rustix::process::{Resource, getrlimit};
 use std::ffi::OsStr;
 use std::net::{SocketAddr, UdpSocket};
@@ -67,9 +68,8 @@ impl Root {
         match self {
             Root::Any => local_destination(path, sources, None),
             Root::Below(root) if !root.is_writable => {
-                // It crosses the wire: in words that every client shows as they are.
-                let why = "the server is read-only; whoever runs it has to permit writing";
-                Err(CopyError::Local(why.into()))
+                let why = format!("the server is read-only; start it with {}", Field::Writable);
+                Err(CopyError::Local(why))
             }
             Root::Below(root) => destination_below(root, path, sources),
         }
