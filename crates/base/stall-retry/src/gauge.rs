@@ -12,43 +12,65 @@ const SLEEP: Duration = Duration::from_millis(2);
 /// A thread that sleeps and records how late it woke.
 #[derive(Debug)]
 pub struct Gauge {
-    stop: Arc<AtomicBool>,
-    worst_us: Arc<AtomicU64>,
+    started: Instant,
+    stalls: Arc<Stalls>,
     thread: Option<JoinHandle<()>>,
+}
+
+/// What the thread has seen, in microseconds since the start.
+#[derive(Debug, Default)]
+struct Stalls {
+    stop: AtomicBool,
+    /// When the sleep began that has not ended.
+    sleeping_since: AtomicU64,
+    worst: AtomicU64,
 }
 
 impl Gauge {
     /// Starts the thread.
     pub fn start() -> Self {
-        let (stop, worst_us) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
-        let (stopped, worst) = (Arc::clone(&stop), Arc::clone(&worst_us));
+        let (started, stalls) = (now(), Arc::<Stalls>::default());
+        let seen = Arc::clone(&stalls);
         let thread = thread::spawn(move || {
-            while !stopped.load(Ordering::Relaxed) {
-                let before = now();
+            while !seen.stop.load(Ordering::Relaxed) {
+                let begun = micros_since(started);
+                seen.sleeping_since.store(begun, Ordering::Relaxed);
                 thread::sleep(SLEEP);
-                let late = now().duration_since(before).saturating_sub(SLEEP);
-                worst.fetch_max(
-                    u64::try_from(late.as_micros()).unwrap_or(u64::MAX),
-                    Ordering::Relaxed,
-                );
+                seen.worst.fetch_max(late(begun, micros_since(started)), Ordering::Relaxed);
             }
         });
-        Gauge { stop, worst_us, thread: Some(thread) }
+        Gauge { started, stalls, thread: Some(thread) }
     }
 
-    /// The longest stall since the start: the delay of the latest wake-up.
+    /// The longest stall since the start: the delay of the latest wake-up, or of the one that is
+    /// overdue. A stall that ends may wake the test before it wakes the gauge.
     pub fn worst(&self) -> Duration {
-        Duration::from_micros(self.worst_us.load(Ordering::Relaxed))
+        let since = self.stalls.sleeping_since.load(Ordering::Relaxed);
+        let overdue = late(since, micros_since(self.started));
+        Duration::from_micros(overdue.max(self.stalls.worst.load(Ordering::Relaxed)))
     }
 }
 
 impl Drop for Gauge {
     fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
+        self.stalls.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
     }
+}
+
+/// How long after its due time a sleep ended.
+fn late(begun: u64, ended: u64) -> u64 {
+    ended.saturating_sub(begun).saturating_sub(micros(SLEEP))
+}
+
+fn micros_since(started: Instant) -> u64 {
+    micros(now().duration_since(started))
+}
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }
 
 fn now() -> Instant {
@@ -69,5 +91,12 @@ mod tests {
         thread::sleep(Duration::from_millis(50));
         let worst = gauge.worst();
         assert!(worst > Duration::ZERO, "a sleep never ends on the exact microsecond");
+    }
+
+    #[test]
+    fn a_stall_counts_before_its_thread_wakes() {
+        let gauge = Gauge { started: now(), stalls: Arc::default(), thread: None };
+        thread::sleep(Duration::from_millis(20));
+        assert!(gauge.worst() >= Duration::from_millis(18), "{:?}", gauge.worst());
     }
 }
