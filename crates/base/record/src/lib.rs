@@ -257,6 +257,30 @@ pub struct Measurement {
     pub tool: Option<ToolResult>,
 }
 
+impl Default for Measurement {
+    /// A test without streams, of which nothing is known.
+    fn default() -> Self {
+        Measurement {
+            schema: MEASUREMENT_SCHEMA.to_owned(),
+            version: String::new(),
+            started_unix_s: 0,
+            spec: TestSpec::default(),
+            host: HostFacts::default(),
+            peer: String::new(),
+            path: None,
+            streams: Vec::new(),
+            sender_cpu: None,
+            sender_core_wait: None,
+            receiver_cpu: None,
+            receiver_core_wait: None,
+            notes: Vec::new(),
+            latency: None,
+            decided: None,
+            tool: None,
+        }
+    }
+}
+
 impl Measurement {
     /// CPU demand of the busiest sending thread: its CPU time and its wait for a core,
     /// as a share of one core.

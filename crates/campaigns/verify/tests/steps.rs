@@ -11,8 +11,7 @@ use host::directory::Trust;
 use perf::PerfError;
 use perf::client::ClientConfig;
 use record::{
-    Direction, HostFacts, Measurement, ReceiverSample, Sample, StepVerdict, Stream, TestSpec,
-    VerifyReport,
+    Direction, Measurement, ReceiverSample, Sample, StepVerdict, Stream, TestSpec, VerifyReport,
 };
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -119,9 +118,7 @@ fn measurement(bps: f64, config: &ClientConfig) -> Measurement {
     stream.received_bytes = (bps * 10.0 / 8.0) as u64;
     (stream.received_seconds, stream.sent_seconds) = (10.0, 10.0);
     Measurement {
-        schema: record::MEASUREMENT_SCHEMA.to_owned(),
         version: "0".to_owned(),
-        started_unix_s: 0,
         spec: TestSpec {
             target: config.host.clone(),
             port: 5201,
@@ -134,18 +131,10 @@ fn measurement(bps: f64, config: &ClientConfig) -> Measurement {
             congestion: None,
             ..TestSpec::default()
         },
-        host: HostFacts::default(),
         peer: "longhaul".to_owned(),
-        path: None,
         streams: vec![stream],
-        sender_cpu: None,
-        sender_core_wait: None,
-        receiver_cpu: None,
-        receiver_core_wait: None,
         notes: vec![],
-        latency: None,
-        decided: None,
-        tool: None,
+        ..Measurement::default()
     }
 }
 

@@ -207,13 +207,10 @@ impl Totals {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use record::{Direction, HostFacts, LossBurst, Protocol, ReceiverSample, TestSpec};
+    use record::{Direction, LossBurst, Protocol, ReceiverSample, TestSpec};
 
     fn measured(sent: u64, lost: u64, asked: Option<u64>) -> Measurement {
         let mut m = Measurement {
-            schema: String::new(),
-            version: String::new(),
-            started_unix_s: 0,
             spec: TestSpec {
                 target: "h".into(),
                 port: 1,
@@ -226,18 +223,7 @@ mod tests {
                 congestion: None,
                 ..TestSpec::default()
             },
-            host: HostFacts::default(),
-            peer: String::new(),
-            path: None,
-            latency: None,
-            decided: None,
-            tool: None,
-            streams: Vec::new(),
-            sender_cpu: None,
-            sender_core_wait: None,
-            receiver_cpu: None,
-            receiver_core_wait: None,
-            notes: Vec::new(),
+            ..Measurement::default()
         };
         m.streams.push(Stream {
             sent_bytes: sent * 1000,

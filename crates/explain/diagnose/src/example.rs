@@ -4,10 +4,7 @@ use crate::{
     causes::Observed, evidence::Evidence, facts::Facts, next_limit::NextLimit, remedy::Goal,
     statistics::Statistic,
 };
-use record::{
-    HostFacts, MEASUREMENT_SCHEMA, Measurement, PathReport, Remedy, Sample, Shares, Stream,
-    TestSpec,
-};
+use record::{Measurement, PathReport, Remedy, Sample, Shares, Stream};
 use units::{BitRate, ByteCount, Rtt};
 
 /// What a cause is explained from, to be changed by the test.
@@ -51,24 +48,7 @@ impl Example {
 
     /// A test without streams.
     pub(crate) fn nothing() -> Self {
-        let m = Measurement {
-            schema: MEASUREMENT_SCHEMA.to_owned(),
-            version: String::new(),
-            started_unix_s: 0,
-            spec: TestSpec::default(),
-            host: HostFacts::default(),
-            peer: String::new(),
-            path: None,
-            streams: Vec::new(),
-            sender_cpu: None,
-            sender_core_wait: None,
-            receiver_cpu: None,
-            receiver_core_wait: None,
-            notes: Vec::new(),
-            latency: None,
-            decided: None,
-            tool: None,
-        };
+        let m = Measurement::default();
         let e = Evidence::gather(&m);
         Example { m, e, shares: None }
     }

@@ -3,10 +3,7 @@
 use crate::connection::Connection;
 use crate::sampler::Sampler;
 use capture::dissect::Direction as Side;
-use record::{
-    Caveat, Direction, HostFacts, MEASUREMENT_SCHEMA, Measurement, Protocol, ReceiverSample,
-    Stream, TestSpec,
-};
+use record::{Caveat, Direction, Measurement, Protocol, ReceiverSample, Stream, TestSpec};
 use units::{BitRate, ByteCount};
 
 /// A stream that was sampled.
@@ -110,22 +107,13 @@ pub fn measurement(
         });
     }
     Measurement {
-        schema: MEASUREMENT_SCHEMA.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         started_unix_s: started / 1_000_000_000,
         spec,
-        host: HostFacts::default(),
         peer: "capture".to_owned(),
-        path: None,
         streams: all,
-        sender_cpu: None,
-        sender_core_wait: None,
-        receiver_cpu: None,
-        receiver_core_wait: None,
         notes,
-        latency: None,
-        decided: None,
-        tool: None,
+        ..Measurement::default()
     }
 }
 

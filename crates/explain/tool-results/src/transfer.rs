@@ -1,8 +1,7 @@
 //! A measurement of what a file says of one transfer.
 
 use record::{
-    Action, AlsoShows, Direction, HostFacts, MEASUREMENT_SCHEMA, Measurement, Stream, TestSpec,
-    ToolResult, Unavailable,
+    Action, AlsoShows, Direction, Measurement, Stream, TestSpec, ToolResult, Unavailable,
 };
 
 /// Most characters of a name that a file gives: of a host, a tool or a congestion control.
@@ -51,22 +50,16 @@ impl Transfer {
             next_test: next_test(&self.spec),
         };
         Measurement {
-            schema: MEASUREMENT_SCHEMA.to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             started_unix_s: self.started_unix_s,
             spec: self.spec,
-            host: HostFacts::default(),
             peer: self.tool,
-            path: None,
             streams: self.streams,
             sender_cpu,
-            sender_core_wait: None,
             receiver_cpu,
-            receiver_core_wait: None,
             notes: self.notes,
-            latency: None,
-            decided: None,
             tool: Some(tool),
+            ..Measurement::default()
         }
     }
 }

@@ -332,30 +332,9 @@ mod tests {
         let times = [(0.0, 4), (0.5, 4), (1.5, 6), (1.9, 7), (9.0, 8)];
         let sample = |(t_s, naks)| Sample { t_s, naks: Some(naks), ..Sample::default() };
         let stream = Stream { sender: times.map(sample).to_vec(), ..Stream::default() };
-        let measurement = Measurement { streams: vec![stream], ..empty() };
+        let measurement = Measurement { streams: vec![stream], ..Measurement::default() };
         let bins = [bin(0.0, 0.9), bin(0.9, 1.6), bin(1.6, 2.0)];
         assert_eq!(naks(&measurement, &bins), [0, 2, 1]);
         assert!(naks(&measurement, &[]).is_empty() && disk(&measurement).is_empty());
-    }
-
-    fn empty() -> Measurement {
-        Measurement {
-            schema: String::new(),
-            version: String::new(),
-            started_unix_s: 0,
-            spec: record::TestSpec::default(),
-            host: record::HostFacts::default(),
-            peer: String::new(),
-            path: None,
-            streams: Vec::new(),
-            sender_cpu: None,
-            sender_core_wait: None,
-            receiver_cpu: None,
-            receiver_core_wait: None,
-            notes: Vec::new(),
-            latency: None,
-            decided: None,
-            tool: None,
-        }
     }
 }

@@ -2,8 +2,8 @@
 
 use model::statistics;
 use record::{
-    ConnectionId, ConnectionSample, Direction, Finding, MEASUREMENT_SCHEMA, Measurement, Protocol,
-    RecordingHead, Stream, TestSpec,
+    ConnectionId, ConnectionSample, Direction, Finding, Measurement, Protocol, RecordingHead,
+    Stream, TestSpec,
 };
 use std::net::SocketAddr;
 
@@ -42,7 +42,6 @@ pub fn transfer<'a>(
     };
     let remote: Option<SocketAddr> = who.remote.parse().ok();
     let measurement = Measurement {
-        schema: MEASUREMENT_SCHEMA.to_owned(),
         version: head.map_or(env!("CARGO_PKG_VERSION"), |head| &head.version).to_owned(),
         started_unix_s: head
             .map_or(0, |head| head.started_unix_s.saturating_add(first.sent.t_s.max(0.0) as u64)),
@@ -60,16 +59,8 @@ pub fn transfer<'a>(
         },
         host: head.map(|head| head.host.clone()).unwrap_or_default(),
         peer: who.remote.clone(),
-        path: None,
         streams: vec![stream],
-        sender_cpu: None,
-        sender_core_wait: None,
-        receiver_cpu: None,
-        receiver_core_wait: None,
-        notes: Vec::new(),
-        latency: None,
-        decided: None,
-        tool: None,
+        ..Measurement::default()
     };
     let mut finding = diagnose::explain(&measurement);
     if sends && !has_timers {

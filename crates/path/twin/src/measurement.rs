@@ -1,7 +1,7 @@
 //! Samples and measurement of a simulation, as the lab's tests record them.
 
 use crate::{ConnectionConfig, Scenario};
-use record::{HostFacts, Measurement, ReceiverSample, Sample, Stream, TestSpec};
+use record::{Measurement, ReceiverSample, Sample, Stream, TestSpec};
 use tcp::{Receiver, SenderInfo};
 use units::Rtt;
 
@@ -122,21 +122,10 @@ pub(crate) fn measurement(
         }
     });
     Measurement {
-        schema: record::MEASUREMENT_SCHEMA.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        started_unix_s: 0,
         spec,
-        host: HostFacts::default(),
         peer: format!("longhaul {}", env!("CARGO_PKG_VERSION")),
-        path: None,
         streams: streams.collect(),
-        sender_cpu: None,
-        sender_core_wait: None,
-        receiver_cpu: None,
-        receiver_core_wait: None,
-        notes: Vec::new(),
-        latency: None,
-        decided: None,
-        tool: None,
+        ..Measurement::default()
     }
 }

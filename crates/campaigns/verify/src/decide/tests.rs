@@ -3,8 +3,8 @@
 use super::{Proposal, TrainTest, propose};
 use perf::client::ClientConfig;
 use record::{
-    Confidence, Datagrams, Direction, EndCondition, Finding, HostFacts, Limit, Measurement,
-    Probability, Protocol, ReceiverSample, Sample, Steady, Stream, TestSpec, TimedDatagram,
+    Confidence, Datagrams, Direction, EndCondition, Finding, Limit, Measurement, Probability,
+    Protocol, ReceiverSample, Sample, Steady, Stream, TestSpec, TimedDatagram,
 };
 use units::{BitRate, ByteCount};
 
@@ -33,22 +33,9 @@ fn measured(mbit: f64, retransmits: u64) -> Measurement {
         stream.receiver.push(ReceiverSample { t_s, received_bytes, ..ReceiverSample::default() });
     }
     Measurement {
-        schema: record::MEASUREMENT_SCHEMA.to_owned(),
-        version: String::new(),
-        started_unix_s: 0,
         spec: TestSpec { seconds: 10.0, streams: 1, ..TestSpec::default() },
-        host: HostFacts::default(),
-        peer: String::new(),
-        path: None,
         streams: vec![stream],
-        sender_cpu: None,
-        sender_core_wait: None,
-        receiver_cpu: None,
-        receiver_core_wait: None,
-        notes: Vec::new(),
-        latency: None,
-        decided: None,
-        tool: None,
+        ..Measurement::default()
     }
 }
 

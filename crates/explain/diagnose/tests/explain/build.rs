@@ -1,8 +1,6 @@
 //! A synthetic measurement: rates and shares of time in, kernel counters out.
 
-use record::{
-    Direction, HostFacts, Measurement, PathReport, ReceiverSample, Sample, Stream, TestSpec,
-};
+use record::{Direction, Measurement, PathReport, ReceiverSample, Sample, Stream, TestSpec};
 use units::{BitRate, ByteCount, LossRatio, Rtt};
 
 pub(crate) const MSS: u32 = 1448;
@@ -87,9 +85,7 @@ impl TestFlow {
     pub(crate) fn measurement(&self) -> Measurement {
         let streams: Vec<Stream> = (0..self.streams).map(|i| self.stream(2 * i + 1)).collect();
         Measurement {
-            schema: record::MEASUREMENT_SCHEMA.to_owned(),
             version: "0.1.0".to_owned(),
-            started_unix_s: 0,
             spec: TestSpec {
                 target: "192.0.2.1".to_owned(),
                 port: 5201,
@@ -102,18 +98,13 @@ impl TestFlow {
                 congestion: None,
                 ..TestSpec::default()
             },
-            host: HostFacts::default(),
             peer: "longhaul 0.1.0".to_owned(),
             path: self.path.clone(),
             streams,
             sender_cpu: Some(self.cpu.0),
-            sender_core_wait: None,
             receiver_cpu: Some(self.cpu.1),
-            receiver_core_wait: None,
             notes: vec![],
-            latency: None,
-            decided: None,
-            tool: None,
+            ..Measurement::default()
         }
     }
 

@@ -401,24 +401,8 @@ mod tests {
             congestion: None,
             ..record::TestSpec::default()
         };
-        let measurement = Measurement {
-            schema: String::new(),
-            version: String::new(),
-            started_unix_s: 0,
-            spec,
-            host: record::HostFacts::default(),
-            peer: String::new(),
-            path: None,
-            streams: IDS.map(stream).to_vec(),
-            sender_cpu: None,
-            sender_core_wait: None,
-            receiver_cpu: None,
-            receiver_core_wait: None,
-            notes: Vec::new(),
-            latency: None,
-            decided: None,
-            tool: None,
-        };
+        let measurement =
+            Measurement { spec, streams: IDS.map(stream).to_vec(), ..Measurement::default() };
         let brief = totals(&measurement, Rows::Brief, &STYLE);
         assert_eq!(brief.lines().count(), 2, "{brief}");
         assert!(brief.contains("6711 MB") && brief.contains("5197 Mbit/s"), "{brief}");
