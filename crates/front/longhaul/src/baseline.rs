@@ -22,6 +22,7 @@ mod rounds;
 mod servers;
 
 pub use host::resolve::Family;
+pub use report::terminal::BaselineProgress;
 pub use request::{BaselineRequest, ServerSource};
 
 use crate::{Fault, Problem, StopFlag};
@@ -34,7 +35,6 @@ use rounds::Rounds;
 use serde::Serialize;
 use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
-use units::BitRate;
 
 /// What [`run`] reports while it runs, in order.
 #[derive(Debug, Clone, Serialize)]
@@ -106,23 +106,6 @@ pub enum BaselineEvent {
         /// Why.
         reason: String,
     },
-}
-
-/// The test that runs, and what remains.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub struct BaselineProgress {
-    /// Its number, from 1.
-    pub number: u32,
-    /// The tests that are expected in all.
-    pub tests: u32,
-    /// What it measures.
-    pub condition: TestCondition,
-    /// The time that it and the rest are expected to take, s.
-    pub left_s: f64,
-    /// Its seconds so far, and its latest rate.
-    pub latest: Option<(f64, BitRate)>,
-    /// How long it waits for a busy server, s.
-    pub waiting_s: Option<f64>,
 }
 
 /// The server to measure to.

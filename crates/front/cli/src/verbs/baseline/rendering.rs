@@ -2,7 +2,7 @@
 
 use crate::console::Console;
 use crate::failure::Failure;
-use longhaul::baseline::{BaselineEvent, BaselineProgress, BaselineRequest};
+use longhaul::baseline::{BaselineEvent, BaselineRequest};
 use record::ServerCandidate;
 use report::terminal;
 use std::time::Duration;
@@ -31,20 +31,15 @@ pub(super) fn event(event: BaselineEvent, request: &BaselineRequest, console: &m
             }
         }
         BaselineEvent::Testing(test) => {
-            console.live(&terminal::baseline_progress(&progress(&test), &console.err));
+            console.live(&terminal::baseline_progress(&test, &console.err));
         }
         BaselineEvent::Tested { progress: test, figures } => {
-            console.say(&terminal::baseline_test(&progress(&test), &figures, &console.err));
+            console.say(&terminal::baseline_test(&test, &figures, &console.err));
         }
         BaselineEvent::Failed { condition, reason } => {
             console.say(&format!("{condition}: {reason}"));
         }
     }
-}
-
-fn progress(test: &BaselineProgress) -> terminal::BaselineProgress {
-    let BaselineProgress { number, tests, condition, left_s, latest, waiting_s } = *test;
-    terminal::BaselineProgress { number, tests, condition, left_s, latest, waiting_s }
 }
 
 /// The server that is used, in one line.

@@ -3,6 +3,7 @@
 use crate::terminal::{Style, line::Line, style};
 use crate::wording;
 use record::{RunFigures, TestCondition};
+use serde::Serialize;
 use std::time::Duration;
 use units::BitRate;
 
@@ -10,7 +11,7 @@ use units::BitRate;
 const COLUMN: usize = 35;
 
 /// The test that runs, and what remains.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize)]
 pub struct BaselineProgress {
     /// Its number, from 1.
     pub number: u32,
