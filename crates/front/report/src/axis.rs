@@ -81,6 +81,11 @@ impl Axis {
             .collect()
     }
 
+    /// Each tick: how far along the axis it lies, 0 to 1, and its label without the unit.
+    pub(crate) fn shares(&self) -> impl Iterator<Item = (f64, String)> {
+        self.ticks().into_iter().map(|(value, label)| (self.share(value), label))
+    }
+
     /// How far along the axis a value lies, 0 to 1.
     pub(crate) fn share(&self, value: f64) -> f64 {
         if value.is_finite() { (value / self.max).clamp(0.0, 1.0) } else { 0.0 }

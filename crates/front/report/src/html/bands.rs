@@ -4,8 +4,9 @@ use super::{
     Page,
     chart::Frame,
     curves::{run_class, section},
+    drawing::{self, Area},
     limit_colours,
-    markup::{Markup, Px},
+    markup::Markup,
 };
 use crate::{
     timeline::{Part, Timeline, certainty, cost},
@@ -31,29 +32,18 @@ pub(super) fn description(timeline: &Timeline) -> String {
 
 /// A tint behind the plot, a strip above it, and the limit's name where it fits.
 pub(super) fn draw(m: &mut Markup, timeline: &Timeline, f: &Frame) {
+    let top = f.area.top;
     for part in &timeline.parts {
         let (from, to) = (f.across(part.from_s), f.across(part.to_s));
-        let wide = (to - from).max(0.0);
         m.element("g", &[("class", &limit_colours::class(part.limit))], |m| {
             m.leaf("title", &[], &named(part));
-            for (kind, y, high) in
-                [("tint", f.y1, f.y0 - f.y1), ("strip", f.y1 - STRIP - 1.0, STRIP)]
-            {
-                m.shape(
-                    "rect",
-                    &[
-                        ("class", &kind),
-                        ("x", &Px(from)),
-                        ("y", &Px(y)),
-                        ("width", &Px(wide)),
-                        ("height", &Px(high)),
-                    ],
-                );
-            }
+            let tint = Area { left: from, right: to, ..f.area };
+            let strip = Area { top: top - STRIP - 1.0, bottom: top - 1.0, ..tint };
+            drawing::rect(m, "tint", &tint);
+            drawing::rect(m, "strip", &strip);
             let name = part.limit.name();
-            if CHARACTER * name.len() as f64 + 4.0 <= wide {
-                let (x, y) = (Px(from + 1.0), Px(f.y1 - STRIP - 6.0));
-                m.leaf("text", &[("class", &"segment-name"), ("x", &x), ("y", &y)], &name);
+            if CHARACTER * name.len() as f64 + 4.0 <= to - from {
+                drawing::text(m, "segment-name", (from + 1.0, top - STRIP - 6.0), name);
             }
         });
     }
@@ -96,12 +86,7 @@ pub(super) fn tables(m: &mut Markup, page: &Page<'_>) {
 fn table(m: &mut Markup, timeline: &Timeline) {
     m.element("div", &[("class", &"segments")], |m| {
         m.element("table", &[("class", &"figures")], |m| {
-            m.element("tr", &[], |m| {
-                for head in ["from, s", "to, s", "limit", "probability", "goodput", "lost goodput"]
-                {
-                    m.leaf("th", &[("scope", &"col")], &head);
-                }
-            });
+            m.heads(["from, s", "to, s", "limit", "probability", "goodput", "lost goodput"]);
             for part in &timeline.parts {
                 row(m, part);
             }

@@ -2,6 +2,7 @@
 
 use super::{
     bands,
+    drawing::{self, Area},
     labels::{self, Label},
     markup::{Markup, Px},
     naks,
@@ -99,21 +100,16 @@ const LEFT: f64 = 46.0;
 const TOP: f64 = 26.0;
 const BOTTOM: f64 = 30.0;
 
-/// The plot within a drawing, in pixels.
+/// The plot within a drawing: its rectangle, and the axis of time.
 pub(super) struct Frame {
-    x0: f64,
-    x1: f64,
-    /// The bottom.
-    pub(super) y0: f64,
-    /// The top.
-    pub(super) y1: f64,
+    pub(super) area: Area,
     x: Axis,
 }
 
 impl Frame {
     /// The place of a time, within the plot.
     pub(super) fn across(&self, t_s: f64) -> f64 {
-        self.x0 + (self.x1 - self.x0) * self.x.share(t_s)
+        self.area.x(self.x.share(t_s))
     }
 }
 
@@ -145,13 +141,9 @@ impl Chart {
     fn draw(&self, m: &mut Markup, shape: Shape) {
         let ticks = ((shape.width - shape.label_margin) / 90.0).clamp(3.0, 8.0);
         let right = if shape.label_margin > 0.0 { shape.label_margin } else { 12.0 };
-        let frame = Frame {
-            x0: LEFT,
-            x1: shape.width - right,
-            y0: shape.height - BOTTOM,
-            y1: TOP,
-            x: Axis::to(self.until_s, ELAPSED, ticks),
-        };
+        let (right, bottom) = (shape.width - right, shape.height - BOTTOM);
+        let area = Area { left: LEFT, right, top: TOP, bottom };
+        let frame = Frame { area, x: Axis::to(self.until_s, ELAPSED, ticks) };
         let view = format!("0 0 {} {}", shape.width, shape.height);
         let (title, desc) =
             (format!("{}-{}-t", self.id, shape.name), format!("{}-{}-d", self.id, shape.name));
@@ -164,8 +156,8 @@ impl Chart {
                 ("role", &"img"),
                 ("aria-labelledby", &labelled),
                 ("data-chart", &self.y.unit),
-                ("data-x", &format!("{} {}", Px(frame.x0), Px(frame.x1))),
-                ("data-y", &format!("{} {}", Px(frame.y1), Px(frame.y0))),
+                ("data-x", &format!("{} {}", Px(area.left), Px(area.right))),
+                ("data-y", &format!("{} {}", Px(area.top), Px(area.bottom))),
                 ("data-until", &format!("{:.6}", frame.x.max)),
             ],
             |m| {
@@ -174,82 +166,39 @@ impl Chart {
                 m.leaf("desc", &[("id", &desc)], &format!("{}{limits}", self.description));
                 self.grid(m, &frame);
                 self.lines(m, &frame, shape);
-                labels::write(
-                    m,
-                    self.labels(&frame),
-                    (frame.x1, frame.y1, frame.y0),
-                    shape.label_margin > 0.0,
-                );
+                labels::write(m, self.labels(&frame), &area, shape.label_margin > 0.0);
             },
         );
     }
 
     fn up(&self, frame: &Frame, value: f64) -> f64 {
-        frame.y0 - (frame.y0 - frame.y1) * self.y.share(value)
+        frame.area.y(self.y.share(value))
     }
 
     fn grid(&self, m: &mut Markup, f: &Frame) {
         if let Some(timeline) = &self.segments {
             bands::draw(m, timeline, f);
         } else if let Some(band) = &self.band {
-            let (a, b) = (f.across(band.from_s), f.across(band.to_s));
-            let (wide, high) = ((b - a).max(0.0), f.y0 - f.y1);
-            m.shape(
-                "rect",
-                &[
-                    ("class", &"band"),
-                    ("x", &Px(a)),
-                    ("y", &Px(f.y1)),
-                    ("width", &Px(wide)),
-                    ("height", &Px(high)),
-                ],
-            );
-            let (x, y) = (Px(a + 7.0), Px(f.y1 + 14.0));
-            m.leaf("text", &[("class", &"band-name"), ("x", &x), ("y", &y)], &band.name);
+            let (left, right) = (f.across(band.from_s), f.across(band.to_s));
+            drawing::rect(m, "band", &Area { left, right, ..f.area });
+            drawing::text(m, "band-name", (left + 7.0, f.area.top + 14.0), band.name);
         }
-        m.leaf(
-            "text",
-            &[("class", &"unit"), ("x", &Px(f.x0 - 8.0)), ("y", &Px(f.y1 - 12.0))],
-            &self.y.unit,
-        );
-        for (value, label) in self.y.ticks() {
-            let y = self.up(f, value);
-            let class = if value == 0.0 { "base" } else { "grid" };
-            line(m, class, (f.x0, y), (f.x1, y));
-            m.leaf(
-                "text",
-                &[("class", &"tick-y"), ("x", &Px(f.x0 - 8.0)), ("y", &Px(y + 4.0))],
-                &label,
-            );
-        }
-        let ticks = f.x.ticks();
-        for (index, (value, label)) in ticks.iter().enumerate() {
-            let x = f.across(*value);
-            line(m, "base", (x, f.y0), (x, f.y0 + 4.0));
-            let unit = if index + 1 == ticks.len() { " s" } else { "" };
-            let text = format!("{label}{unit}");
-            m.leaf("text", &[("class", &"tick-x"), ("x", &Px(x)), ("y", &Px(f.y0 + 19.0))], &text);
-        }
+        drawing::text(m, "unit", (f.area.left - 8.0, f.area.top - 12.0), self.y.unit);
+        f.area.levels(m, self.y.shares());
+        f.area.seconds(m, &f.x);
     }
 
     fn lines(&self, m: &mut Markup, f: &Frame, shape: Shape) {
         for mark in self.marks.iter().filter(|mark| mark.value <= self.y.max) {
             let y = self.up(f, mark.value);
-            line(m, &format!("mark {}", mark.class), (f.x0, y), (f.x1, y));
+            let class = format!("mark {}", mark.class);
+            drawing::line(m, &class, (f.area.left, y), (f.area.right, y));
         }
         // Curves are clipped at the top; an arrow in the label marks it.
         let clip = format!("{}-{}-c", self.id, shape.name);
         m.element("clipPath", &[("id", &clip)], |m| {
-            let (wide, high) = (f.x1 - f.x0, f.y0 - f.y1 + 2.0);
-            m.shape(
-                "rect",
-                &[
-                    ("x", &Px(f.x0)),
-                    ("y", &Px(f.y1 - 1.0)),
-                    ("width", &Px(wide)),
-                    ("height", &Px(high)),
-                ],
-            );
+            let Area { top, bottom, .. } = f.area;
+            drawing::rect(m, "clip", &Area { top: top - 1.0, bottom: bottom + 1.0, ..f.area });
         });
         let clip = format!("url(#{clip})");
         m.element("g", &[("clip-path", &clip)], |m| {
@@ -258,7 +207,7 @@ impl Chart {
             }
         });
         for one in &self.naks {
-            let at = (f.across(one.t_s), self.up(f, one.value).max(f.y1));
+            let at = (f.across(one.t_s), self.up(f, one.value).max(f.area.top));
             naks::mark(m, at, one.count, &format!("at {}", wording::seconds(one.t_s)));
         }
     }
@@ -285,17 +234,13 @@ impl Chart {
         let place = |p: &(f64, f64)| {
             // Twice the height is outside the clip and keeps the slope about right.
             let over = if p.1.is_finite() { (p.1 / self.y.max).clamp(0.0, 2.0) } else { 0.0 };
-            format!("{},{}", Px(f.across(p.0)), Px(f.y0 - (f.y0 - f.y1) * over))
+            (f.across(p.0), f.area.y(over))
         };
-        let points = curve.points.iter().map(place).collect::<Vec<_>>().join(" ");
+        let points = drawing::points(curve.points.iter().map(place));
         if curve.filled {
-            let area = format!(
-                "{},{} {points} {},{}",
-                Px(f.across(first.0)),
-                Px(f.y0),
-                Px(f.across(last.0)),
-                Px(f.y0)
-            );
+            let base =
+                |p: &(f64, f64)| drawing::points([(f.across(p.0), f.area.bottom)].into_iter());
+            let area = format!("{} {points} {}", base(first), base(last));
             m.shape("polygon", &[("class", &format!("area {}", curve.class)), ("points", &area)]);
         }
         let values: Vec<String> = curve.points.iter().map(|p| self.y.number(p.1)).collect();
@@ -329,17 +274,4 @@ impl Chart {
         });
         marks.chain(curves).collect()
     }
-}
-
-fn line(m: &mut Markup, class: &str, from: (f64, f64), to: (f64, f64)) {
-    m.shape(
-        "line",
-        &[
-            ("class", &class),
-            ("x1", &Px(from.0)),
-            ("y1", &Px(from.1)),
-            ("x2", &Px(to.0)),
-            ("y2", &Px(to.1)),
-        ],
-    );
 }

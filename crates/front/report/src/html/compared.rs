@@ -20,10 +20,7 @@ pub(super) fn write(m: &mut Markup, comparison: Option<&Comparison>) {
         m.element("table", &[("class", &"conditions")], |m| {
             m.element("tbody", &[], |m| {
                 let mut row = |name: &str, text: &str| {
-                    m.element("tr", &[], |m| {
-                        m.leaf("th", &[("scope", &"row")], &name);
-                        m.leaf("td", &[], &text);
-                    });
+                    m.row(&name, [&text]);
                 };
                 let mean = |bps: f64, count: u64| {
                     format!("{}, mean of {count} {}", wording::bps(bps), found.method)

@@ -14,13 +14,7 @@ pub(super) fn plan(m: &mut Markup, items: &[PlanItem]) {
     m.element("section", &[], |m| {
         m.leaf("h2", &[], &"Changed settings");
         m.table("plan", |m| {
-            m.element("thead", &[], |m| {
-                m.element("tr", &[], |m| {
-                    for head in ["Host", "Setting", "Before", "After", "Reason"] {
-                        m.leaf("th", &[("scope", &"col")], &head);
-                    }
-                });
-            });
+            m.thead(["Host", "Setting", "Before", "After", "Reason"]);
             m.element("tbody", &[], |m| {
                 for item in items {
                     m.element("tr", &[], |m| {

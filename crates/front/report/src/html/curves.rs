@@ -312,30 +312,20 @@ pub(super) fn section(m: &mut Markup, title: &str, note: &str, inside: impl FnOn
 pub(super) fn table(m: &mut Markup, chart: &Chart) {
     let Some(longest) = chart.curves.iter().max_by_key(|c| c.points.len()) else { return };
     let every = longest.points.len().div_ceil(MAX_ROWS).max(1);
-    m.element("details", &[], |m| {
-        m.leaf("summary", &[], &"Values");
-        m.element("div", &[("class", &"scroll")], |m| {
-            m.element("table", &[("class", &"figures")], |m| {
-                m.element("tr", &[], |m| {
-                    m.leaf("th", &[("scope", &"col")], &"s");
-                    for curve in &chart.curves {
-                        let name = if curve.name.is_empty() { "throughput" } else { &curve.name };
-                        let head = format!("{name}, in {}", chart.y.unit);
-                        m.leaf("th", &[("scope", &"col")], &head);
-                    }
-                });
-                for (t_s, _) in longest.points.iter().step_by(every) {
-                    m.element("tr", &[], |m| {
-                        m.leaf("th", &[("scope", &"row")], &format!("{t_s:.2}"));
-                        for curve in &chart.curves {
-                            let upto = curve.points.partition_point(|p| p.0 <= *t_s);
-                            let value = upto.checked_sub(1).and_then(|i| curve.points.get(i));
-                            let text = value.map_or("–".to_owned(), |p| chart.y.number(p.1));
-                            m.leaf("td", &[], &text);
-                        }
-                    });
-                }
-            });
-        });
-    });
+    let head = |curve: &Curve| {
+        let name = if curve.name.is_empty() { "throughput" } else { &curve.name };
+        format!("{name}, in {}", chart.y.unit)
+    };
+    let heads: Vec<_> =
+        std::iter::once("s".to_owned()).chain(chart.curves.iter().map(head)).collect();
+    let row = |(t_s, _): &(f64, f64)| {
+        let value = |curve: &Curve| {
+            let upto = curve.points.partition_point(|p| p.0 <= *t_s);
+            let value = upto.checked_sub(1).and_then(|i| curve.points.get(i));
+            value.map_or("–".to_owned(), |p| chart.y.number(p.1))
+        };
+        std::iter::once(format!("{t_s:.2}")).chain(chart.curves.iter().map(value)).collect()
+    };
+    let rows: Vec<_> = longest.points.iter().step_by(every).map(row).collect();
+    m.values(&heads, &rows);
 }

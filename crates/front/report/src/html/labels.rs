@@ -1,6 +1,7 @@
 //! Curve labels, moved apart where they would overlap.
 
-use super::markup::{Markup, Px};
+use super::drawing::{self, Area};
+use super::markup::Markup;
 
 /// Least vertical distance between two labels, in pixels.
 const MIN_SPACING: f64 = 17.0;
@@ -13,14 +14,10 @@ pub(super) struct Label {
     pub(super) from: f64,
 }
 
-/// Writes the labels right of `x` with a leader line to each curve; without room
+/// Writes the labels right of the plot with a leader line to each curve; without room
 /// there (`beside` false), inside the plot above their curves.
-pub(super) fn write(
-    m: &mut Markup,
-    mut labels: Vec<Label>,
-    (x, top, bottom): (f64, f64, f64),
-    beside: bool,
-) {
+pub(super) fn write(m: &mut Markup, mut labels: Vec<Label>, area: &Area, beside: bool) {
+    let (x, top, bottom) = (area.right, area.top, area.bottom);
     labels.sort_by(|a, b| a.from.total_cmp(&b.from));
     let lines: Vec<f64> = labels.iter().map(|l| l.from).collect();
     let places = if beside {
@@ -30,32 +27,13 @@ pub(super) fn write(
     };
     for (label, y) in labels.iter().zip(places) {
         if beside {
-            let leader = format!(
-                "{},{} {},{} {},{}",
-                Px(x + 3.0),
-                Px(label.from),
-                Px(x + 10.0),
-                Px(y),
-                Px(x + 15.0),
-                Px(y)
-            );
-            m.shape(
-                "polyline",
-                &[("class", &format!("leader {}", label.class)), ("points", &leader)],
-            );
+            let leader = [(x + 3.0, label.from), (x + 10.0, y), (x + 15.0, y)];
+            drawing::polyline(m, &format!("leader {}", label.class), leader.into_iter());
             let class = format!("name {}", label.class);
-            m.leaf(
-                "text",
-                &[("class", &class), ("x", &Px(x + 20.0)), ("y", &Px(y + 4.0))],
-                &label.text,
-            );
+            drawing::text(m, &class, (x + 20.0, y + 4.0), &label.text);
         } else {
             let class = format!("name inside {}", label.class);
-            m.leaf(
-                "text",
-                &[("class", &class), ("x", &Px(x - 6.0)), ("y", &Px(y + 4.0))],
-                &label.text,
-            );
+            drawing::text(m, &class, (x - 6.0, y + 4.0), &label.text);
         }
     }
 }

@@ -92,6 +92,56 @@ impl Markup {
         })
     }
 
+    /// The row of a table that names its columns.
+    pub(super) fn heads<T: Display>(&mut self, heads: impl IntoIterator<Item = T>) -> &mut Self {
+        self.element("tr", &[], |m| {
+            for head in heads {
+                m.leaf("th", &[("scope", &"col")], &head);
+            }
+        })
+    }
+
+    /// The head of a table, with the names of its columns.
+    pub(super) fn thead<T: Display>(&mut self, heads: impl IntoIterator<Item = T>) -> &mut Self {
+        self.element("thead", &[], |m| {
+            m.heads(heads);
+        })
+    }
+
+    /// A row of a table that begins with its name.
+    pub(super) fn row<T: Display>(
+        &mut self,
+        name: &dyn Display,
+        cells: impl IntoIterator<Item = T>,
+    ) -> &mut Self {
+        self.element("tr", &[], |m| {
+            m.leaf("th", &[("scope", &"row")], name);
+            for cell in cells {
+                m.leaf("td", &[], &cell);
+            }
+        })
+    }
+
+    /// A table of figures: the first text of each row names it.
+    pub(super) fn figures(&mut self, heads: &[String], rows: &[Vec<String>]) -> &mut Self {
+        self.element("table", &[("class", &"figures")], |m| {
+            m.heads(heads);
+            for (name, cells) in rows.iter().filter_map(|row| row.split_first()) {
+                m.row(name, cells);
+            }
+        })
+    }
+
+    /// What a drawing shows as a folded table, for readers and for machines that do not see it.
+    pub(super) fn values(&mut self, heads: &[String], rows: &[Vec<String>]) -> &mut Self {
+        self.element("details", &[], |m| {
+            m.leaf("summary", &[], &"Values");
+            m.element("div", &[("class", &"scroll")], |m| {
+                m.figures(heads, rows);
+            });
+        })
+    }
+
     /// A table that scrolls where it is wider than the page, so that the page does not.
     pub(super) fn table(
         &mut self,

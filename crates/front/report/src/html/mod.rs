@@ -12,6 +12,7 @@ mod compared;
 mod conditions;
 mod content_policy;
 mod curves;
+mod drawing;
 mod findings;
 mod header;
 mod labels;

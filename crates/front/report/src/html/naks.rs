@@ -1,7 +1,8 @@
 //! Marks on the curve of a UDT flow where its sender received NAKs: triangles that point at the
 //! curve, so that no colour tells them from it.
 
-use super::markup::{Markup, Px};
+use super::drawing::points;
+use super::markup::Markup;
 
 /// Half the width of a triangle, its height, and its distance from the curve, in pixels.
 const HALF: f64 = 5.0;
@@ -15,8 +16,7 @@ pub(super) const SIGN: &str = "▼";
 pub(super) fn mark(m: &mut Markup, (x, y): (f64, f64), count: u64, when: &str) {
     let (tip, top) = (y - ABOVE, y - ABOVE - HIGH);
     let corners = [(x - HALF, top), (x + HALF, top), (x, tip)];
-    let points = corners.map(|(x, y)| format!("{},{}", Px(x), Px(y))).join(" ");
-    m.element("polygon", &[("class", &"nak"), ("points", &points)], |m| {
+    m.element("polygon", &[("class", &"nak"), ("points", &points(corners.into_iter()))], |m| {
         m.leaf("title", &[], &format!("{} {when}", received(count)));
     });
 }

@@ -143,10 +143,7 @@ fn conditions(m: &mut Markup, report: &RepeatReport) {
             m.element("tbody", &[], |m| {
                 for (name, text) in rows.into_iter().filter_map(|(name, text)| Some((name, text?)))
                 {
-                    m.element("tr", &[], |m| {
-                        m.leaf("th", &[("scope", &"row")], &name);
-                        m.leaf("td", &[], &text);
-                    });
+                    m.row(&name, [&text]);
                 }
             });
         });

@@ -6,10 +6,10 @@ mod chart;
 mod comparisons;
 mod disk;
 mod distribution;
-mod drawing;
 mod figure;
 mod heatmap;
 mod lines;
+mod part_plot;
 mod rows;
 mod scale;
 mod stacked;
@@ -19,7 +19,7 @@ mod values;
 use super::{CSS, markup::Markup};
 use crate::wording;
 use chart::Chart;
-use drawing::{PartPlot, Plotted};
+use part_plot::{PartPlot, Plotted};
 use record::{PlotKind, StudyPart, StudyPlot, StudyReport, StudyRun, StudyTrend};
 
 pub(super) const STYLE: &str = include_str!("study/study.css");
@@ -144,13 +144,7 @@ fn trends(m: &mut Markup, trends: &[StudyTrend]) {
     m.element("section", &[], |m| {
         m.leaf("h2", &[], &"Published and measured");
         m.table("plan trends", |m| {
-            m.element("thead", &[], |m| {
-                m.element("tr", &[], |m| {
-                    for head in ["Trend", "Published", "Measured", "Verdict"] {
-                        m.leaf("th", &[("scope", &"col")], &head);
-                    }
-                });
-            });
+            m.thead(["Trend", "Published", "Measured", "Verdict"]);
             m.element("tbody", &[], |m| trends.iter().for_each(|one| trend(m, one)));
         });
     });
@@ -239,7 +233,7 @@ fn invalid(m: &mut Markup, report: &StudyReport) {
             part.cells
                 .iter()
                 .filter(|cell| !cell.reasons.is_empty())
-                .map(move |cell| (drawing::label(part, cell), cell))
+                .map(move |cell| (part_plot::label(part, cell), cell))
         })
     };
     let count = bad().count();
@@ -284,10 +278,7 @@ fn conditions(m: &mut Markup, page: &StudyPage<'_>) {
                 let real = (!hosts.is_empty()).then_some(("Validity", wording::REAL_HOSTS));
                 let more = not_set.chain(of_hosts).chain(skew).chain(real);
                 for (name, text) in rows.into_iter().chain(more) {
-                    m.element("tr", &[], |m| {
-                        m.leaf("th", &[("scope", &"row")], &name);
-                        m.leaf("td", &[], &text);
-                    });
+                    m.row(&name, [&text]);
                 }
             });
         });

@@ -55,13 +55,7 @@ fn differing(m: &mut Markup, comparison: &StudyComparison) {
     m.element("section", &[], |m| {
         m.leaf("h2", &[], &"What the plans fix differently");
         m.element("table", &[("class", &"plan")], |m| {
-            m.element("thead", &[], |m| {
-                m.element("tr", &[], |m| {
-                    for head in ["Setting", first, second] {
-                        m.leaf("th", &[("scope", &"col")], &head);
-                    }
-                });
-            });
+            m.thead(["Setting", first, second]);
             m.element("tbody", &[], |m| {
                 for one in &comparison.differing {
                     let part = if one.part.is_empty() { "" } else { &format!("{}: ", one.part) };
@@ -89,13 +83,7 @@ fn cells(m: &mut Markup, comparison: &StudyComparison) {
         m.leaf("p", &[("class", &"note")], &note);
         m.element("div", &[("class", &"runs-table")], |m| {
             m.element("table", &[], |m| {
-                m.element("thead", &[], |m| {
-                    m.element("tr", &[], |m| {
-                        for head in HEADS {
-                            m.leaf("th", &[("scope", &"col")], &head);
-                        }
-                    });
-                });
+                m.thead(HEADS);
                 m.element("tbody", &[], |m| {
                     for cell in comparison.cells.iter().take(MAX_CELLS) {
                         m.element("tr", &[], |m| row(m, cell));

@@ -90,27 +90,18 @@ const FIGURES: [(&str, Figure); 6] = [
 fn phases(m: &mut Markup, latency: &LatencyUnderLoad) {
     let phases =
         [("before", &latency.before), ("during", &latency.during), ("after", &latency.after)];
+    let heads = ["ms"].into_iter().chain(FIGURES.map(|(name, _)| name)).chain(["lost"]);
+    let heads: Vec<_> = heads.map(str::to_owned).collect();
+    let dash = || "–".to_owned();
+    let row = |(name, phase): (&str, &LatencyPhase)| {
+        let mut row = vec![name.to_owned()];
+        let value = |(_, figure): (_, Figure)| figure(phase);
+        let texts = FIGURES.map(value).map(|it| it.map_or_else(dash, |ms| format!("{ms:.2}")));
+        row.extend(texts);
+        row.push(wording::probe_loss(phase).unwrap_or_else(dash));
+        row
+    };
     m.element("div", &[("class", &"phases")], |m| {
-        m.element("table", &[("class", &"figures")], |m| {
-            m.element("tr", &[], |m| {
-                m.leaf("th", &[("scope", &"col")], &"ms");
-                for (name, _) in FIGURES {
-                    m.leaf("th", &[("scope", &"col")], &name);
-                }
-                m.leaf("th", &[("scope", &"col")], &"lost");
-            });
-            for (name, phase) in phases {
-                m.element("tr", &[], |m| {
-                    m.leaf("th", &[("scope", &"row")], &name);
-                    for (_, figure) in FIGURES {
-                        let text =
-                            figure(phase).map_or("–".to_owned(), |value| format!("{value:.2}"));
-                        m.leaf("td", &[], &text);
-                    }
-                    let lost = wording::probe_loss(phase).unwrap_or_else(|| "–".to_owned());
-                    m.leaf("td", &[], &lost);
-                });
-            }
-        });
+        m.figures(&heads, &phases.map(row));
     });
 }

@@ -4,7 +4,7 @@ use super::{
     Style,
     canvas::{self, Canvas},
     line::Line,
-    plot::{End, LABELS, LEFT, ROWS, Tick, axis_below, plot_row, spread},
+    plot::{End, LABELS, LEFT, ROWS, framed},
     style,
 };
 use crate::axis::{Axis, DELAY, ELAPSED};
@@ -40,24 +40,11 @@ pub(super) fn graph(merge: &Merge, style: &Style) -> Vec<Line> {
             ends.push(End { row, height, name, text_style: style::run(index) });
         }
     }
-    spread(&mut ends);
     let mut lines = vec![
         Line::new(style),
         Line::new(style).put(style::STRONG, "one-way delay over time, medians"),
-        Line::new(style).right(style::DIM, y.unit, LEFT - 1),
     ];
-    let ticks: Vec<(usize, String)> =
-        y.ticks().into_iter().map(|(at, label)| (canvas.row_of(y.share(at)), label)).collect();
-    for row in 0..ROWS {
-        let tick = ticks.iter().find(|tick| tick.0 == row).map(|tick| tick.1.as_str());
-        lines.push(plot_row(row, tick, &canvas, &ends, style));
-    }
-    let mut below: Vec<Tick> =
-        x.ticks().into_iter().map(|(at, label)| (x.share(at), label, "")).collect();
-    if let Some(last) = below.last_mut() {
-        last.2 = " s";
-    }
-    lines.extend(axis_below(&below, width, style));
+    lines.extend(framed(&canvas, (y.unit, y.shares()), (x.shares(), " s"), ends, style));
     let mut legend = Line::new(style).to(LEFT);
     for (index, transit) in Transit::ALL.iter().enumerate() {
         let swatch = canvas::swatch(index, style.unicode);

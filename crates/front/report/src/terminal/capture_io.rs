@@ -4,7 +4,7 @@ use super::{
     Style,
     canvas::{self, Canvas},
     line::{Line, block, columns},
-    plot::{LEFT, ROWS, plot_row, time_axis},
+    plot::{LEFT, ROWS, framed},
     style,
 };
 use crate::axis::{Axis, COUNT, ELAPSED, RATE, Unit, readable};
@@ -83,14 +83,7 @@ pub fn capture_io(curves: &[IoCurve], interval_s: f64, unit: IoUnit, style: &Sty
             };
             canvas.curve(&values.iter().enumerate().map(point).collect::<Vec<_>>(), index);
         }
-        lines.push(Line::new(style).right(style::DIM, y.unit, LEFT - 1));
-        let ticks: Vec<(usize, String)> =
-            y.ticks().into_iter().map(|(at, label)| (canvas.row_of(y.share(at)), label)).collect();
-        for row in 0..ROWS {
-            let tick = ticks.iter().find(|tick| tick.0 == row).map(|tick| tick.1.as_str());
-            lines.push(plot_row(row, tick, &canvas, &[], style));
-        }
-        lines.extend(time_axis(&x, width, style));
+        lines.extend(framed(&canvas, (y.unit, y.shares()), (x.shares(), " s"), Vec::new(), style));
     }
     let labels = curves.iter().map(|curve| columns(&curve.label)).max().unwrap_or(0).min(40);
     for (index, (curve, peak)) in curves.iter().zip(&peaks).enumerate() {

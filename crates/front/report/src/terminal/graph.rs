@@ -4,7 +4,7 @@ use super::{
     Style, canvas,
     canvas::Canvas,
     line::{Line, columns},
-    plot::{End, LABELS, LEFT, ROWS, Tick, axis_below, plot_row, spread},
+    plot::{End, LABELS, LEFT, ROWS, framed},
     style,
 };
 use crate::axis::{Axis, ELAPSED, RATE, SIZE};
@@ -65,6 +65,11 @@ impl Span {
         Span { from, to, log: true, unit, ticks }
     }
 
+    /// Each tick: how far along the axis it lies, and its label.
+    fn shares(&self) -> impl Iterator<Item = (f64, String)> {
+        self.ticks.iter().map(|(value, label)| (self.share(*value), label.clone()))
+    }
+
     fn share(&self, value: f64) -> f64 {
         let value = if self.log { value.max(1e-300).log10() } else { value };
         ((value - self.from) / (self.to - self.from)).clamp(0.0, 1.0)
@@ -115,30 +120,10 @@ pub(super) fn graph(curve: &Curve, style: &Style) -> Vec<Line> {
     let names = curve.series.iter().map(|series| columns(series.name)).max().unwrap_or(0);
     let width = style.text_width() - LEFT - names.clamp(4, LABELS) - 1;
     let mut canvas = Canvas::new(width, ROWS, style.unicode);
-    let mut ends = draw(curve, &x, &y, &mut canvas);
-    spread(&mut ends);
-
-    let mut lines = vec![
-        Line::new(style).put(style::STRONG, &curve.title),
-        Line::new(style).right(style::DIM, y.unit, LEFT - 1),
-    ];
-    let ticks: Vec<(usize, &str)> =
-        y.ticks.iter().map(|(at, label)| (canvas.row_of(y.share(*at)), label.as_str())).collect();
-    for row in 0..ROWS {
-        let tick = ticks.iter().find(|tick| tick.0 == row).map(|tick| tick.1);
-        lines.push(plot_row(row, tick, &canvas, &ends, style));
-    }
-    let unit = if x.log { "" } else { " s" };
-    let last = x.ticks.len();
-    let below: Vec<Tick> = x
-        .ticks
-        .iter()
-        .enumerate()
-        .map(|(i, (at, label))| {
-            (x.share(*at), label.clone(), if i + 1 == last { unit } else { "" })
-        })
-        .collect();
-    lines.extend(axis_below(&below, width, style));
+    let ends = draw(curve, &x, &y, &mut canvas);
+    let mut lines = vec![Line::new(style).put(style::STRONG, &curve.title)];
+    let suffix = if x.log { "" } else { " s" };
+    lines.extend(framed(&canvas, (y.unit, y.shares()), (x.shares(), suffix), ends, style));
     lines.push(legend(curve, style));
     lines
 }

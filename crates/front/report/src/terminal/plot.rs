@@ -66,18 +66,30 @@ pub fn plot(traces: &[Trace<'_>], link: Option<BitRate>, style: &Style) -> Strin
             end(at(last).1, label, style::run(index), &canvas);
         }
     }
-    spread(&mut ends);
-
-    let mut lines = vec![Line::new(style).right(style::DIM, y.unit, LEFT - 1)];
-    let ticks: Vec<(usize, String)> =
-        y.ticks().into_iter().map(|(v, label)| (canvas.row_of(y.share(v)), label)).collect();
-    for row in 0..ROWS {
-        let tick = ticks.iter().find(|t| t.0 == row).map(|t| t.1.as_str());
-        lines.push(plot_row(row, tick, &canvas, &ends, style));
-    }
-    lines.extend(time_axis(&x, width, style));
+    let mut lines = framed(&canvas, (y.unit, y.shares()), (x.shares(), " s"), ends, style);
     lines.extend(legend(&curves, link, style));
     block(lines)
+}
+
+/// A canvas with the unit above it, the ticks of both axes, each as its share of the axis and its
+/// label, a suffix of the last one below, and labels at the ends of the curves.
+pub(super) fn framed(
+    canvas: &Canvas,
+    (unit, up): (&str, impl Iterator<Item = (f64, String)>),
+    (across, suffix): (impl Iterator<Item = (f64, String)>, &str),
+    mut ends: Vec<End<'_>>,
+    style: &Style,
+) -> Vec<Line> {
+    spread(&mut ends);
+    let mut lines = vec![Line::new(style).right(style::DIM, unit, LEFT - 1)];
+    let ticks: Vec<(usize, String)> =
+        up.map(|(share, label)| (canvas.row_of(share), label)).collect();
+    for row in 0..ROWS {
+        let tick = ticks.iter().find(|tick| tick.0 == row).map(|tick| tick.1.as_str());
+        lines.push(plot_row(row, tick, canvas, &ends, style));
+    }
+    lines.extend(axis_below(&across.collect::<Vec<_>>(), suffix, canvas.width(), style));
+    lines
 }
 
 /// A label at the right end of a curve.
@@ -94,7 +106,7 @@ fn peak(bins: &[Bin]) -> BitRate {
 
 /// Gives each label a row of its own: from the top, each moves below the one before;
 /// at the bottom they are pushed up again.
-pub(super) fn spread(ends: &mut [End<'_>]) {
+fn spread(ends: &mut [End<'_>]) {
     ends.sort_by(|a, b| b.height.total_cmp(&a.height));
     let mut free = 0;
     for end in ends.iter_mut() {
@@ -108,7 +120,7 @@ pub(super) fn spread(ends: &mut [End<'_>]) {
     }
 }
 
-pub(super) fn plot_row(
+fn plot_row(
     row: usize,
     tick: Option<&str>,
     canvas: &Canvas,
@@ -133,25 +145,14 @@ pub(super) fn plot_row(
     }
 }
 
-pub(super) fn time_axis(x: &Axis, width: usize, style: &Style) -> [Line; 2] {
-    let mut ticks: Vec<Tick> =
-        x.ticks().into_iter().map(|(at, label)| (x.share(at), label, "")).collect();
-    if let Some(last) = ticks.last_mut() {
-        last.2 = " s";
-    }
-    axis_below(&ticks, width, style)
-}
-
-/// Position on the axis (0 to 1), label, and suffix of the label.
-pub(super) type Tick = (f64, String, &'static str);
-
 /// The axis below a plot and its labels: each number is centred below its tick, the
-/// suffix follows. A label that would overlap is omitted.
-pub(super) fn axis_below(ticks: &[Tick], width: usize, style: &Style) -> [Line; 2] {
+/// suffix follows the last one. A label that would overlap is omitted.
+fn axis_below(ticks: &[(f64, String)], suffix: &str, width: usize, style: &Style) -> [Line; 2] {
     let (corner, dash, tick) = if style.unicode { ("└", '─', '┬') } else { ("+", '-', '+') };
     let mut axis: Vec<char> = vec![dash; width];
     let mut labels = Line::new(style);
-    for (index, (share, label, after)) in ticks.iter().enumerate() {
+    for (index, (share, label)) in ticks.iter().enumerate() {
+        let after = if index + 1 == ticks.len() { suffix } else { "" };
         let column = (share * (width - 1) as f64).round() as usize;
         if let Some(cell) = axis.get_mut(column) {
             *cell = tick;

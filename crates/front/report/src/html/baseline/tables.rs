@@ -16,13 +16,7 @@ const MAX_SERVERS: usize = 60;
 /// first of which names it; `tone` that of the last.
 fn table(m: &mut Markup, heads: &[&'static str], rows: &[(Vec<String>, Option<Tone>)]) {
     m.table("plan stacked", |m| {
-        m.element("thead", &[], |m| {
-            m.element("tr", &[], |m| {
-                for head in heads {
-                    m.leaf("th", &[("scope", &"col")], head);
-                }
-            });
-        });
+        m.thead(heads);
         m.element("tbody", &[], |m| {
             for (texts, tone) in rows {
                 m.element("tr", &[], |m| {
@@ -235,10 +229,7 @@ pub(super) fn conditions(m: &mut Markup, report: &BaselineReport, json: &str) {
         m.table("conditions", |m| {
             m.element("tbody", &[], |m| {
                 for (name, text) in &rows {
-                    m.element("tr", &[], |m| {
-                        m.leaf("th", &[("scope", &"row")], name);
-                        m.leaf("td", &[], text);
-                    });
+                    m.row(name, [text]);
                 }
             });
         });

@@ -51,13 +51,7 @@ fn table(m: &mut Markup, part: &StudyPart) {
         m.leaf("summary", &[], &all);
         m.element("div", &[("class", &"runs-table")], |m| {
             m.element("table", &[], |m| {
-                m.element("thead", &[], |m| {
-                    m.element("tr", &[], |m| {
-                        for head in ["Levels", "At", "Valid runs", "Ratio", "95 %", "Result"] {
-                            m.leaf("th", &[("scope", &"col")], &head);
-                        }
-                    });
-                });
+                m.thead(["Levels", "At", "Valid runs", "Ratio", "95 %", "Result"]);
                 m.element("tbody", &[], |m| {
                     for one in part.comparisons.iter().take(MAX_ROWS) {
                         m.element("tr", &[], |m| row(m, one));

@@ -2,11 +2,12 @@
 //! disk-limited flow has peaks, and troughs in which it waits for the disk.
 
 use super::chart::{Chart, Width};
-use super::drawing::points;
-use super::lines::{area, axes_over_time};
+use super::lines::{area, grid};
+use super::scale::Scale;
 use super::stacked::steps;
 use super::values::Values;
 use crate::axis::{Axis, ELAPSED, RATE};
+use crate::html::drawing::polyline;
 use crate::html::labels::{self, Label};
 use crate::wording;
 use record::{FlowFigures, Limit, RunStatus, StudyPart, StudyRun};
@@ -32,7 +33,7 @@ pub(super) fn draw(part: &StudyPart, runs: &[StudyRun]) -> Option<Chart> {
         || senders.iter().flat_map(|one| [&one.flow.series_bps, &one.flow.disk_series_bps]);
     let seconds = series().map(Vec::len).max()?.clamp(1, MAX_STEPS);
     let most = series().flatten().copied().fold(0.0, f64::max);
-    let up = Axis::over(most, RATE, 5.0);
+    let up = Scale::Linear(Axis::over(most, RATE, 5.0));
     let columns = senders.iter().flat_map(|one| {
         let column = |what, series: &[f64]| {
             (format!("{}, {what}", one.name), series.iter().copied().take(seconds).collect())
@@ -45,7 +46,8 @@ pub(super) fn draw(part: &StudyPart, runs: &[StudyRun]) -> Option<Chart> {
     let chart = Chart::new(caption, values, |m, width| {
         let area = area(width, BOTTOM);
         let across = Axis::to(seconds as f64, ELAPSED, width.of(8.0, 4.0));
-        axes_over_time(m, &up, &across, &area);
+        grid(m, &up, &area);
+        area.seconds(m, &across);
         let place = |(step, value): (usize, f64)| {
             (area.x(across.share(step as f64)), area.y(up.share(value)))
         };
@@ -58,15 +60,13 @@ pub(super) fn draw(part: &StudyPart, runs: &[StudyRun]) -> Option<Chart> {
             ];
             for (kind, what, series) in curves {
                 let series = &series[..series.len().min(seconds)];
-                let outline = points(steps(series).map(place));
-                let drawn = format!("{kind} {class}");
-                m.shape("polyline", &[("class", &drawn), ("points", &outline)]);
+                polyline(m, &format!("{kind} {class}"), steps(series).map(place));
                 let end = series.last().map(|last| place((0, *last)).1);
                 let text = format!("{}, {what}", one.name);
                 names.extend(end.map(|from| Label { text, class: class.clone(), from }));
             }
         }
-        labels::write(m, names, (area.right, area.top, area.bottom), width == Width::Wide);
+        labels::write(m, names, &area, width == Width::Wide);
         area.bottom + 50.0
     });
     let limits = senders.iter().map(|one| {

@@ -1,13 +1,13 @@
 //! Distributions of the runs: boxes with quartiles, and cumulative distributions.
 
 use super::chart::{Chart, Width};
-use super::drawing::{line, points, text};
 use super::figure::{self, Shown};
 use super::lines::{area, grid};
 use super::scale::Scale;
 use super::values::Values;
+use crate::html::drawing::{Area, circle, line, polyline, rect, text};
 use crate::html::labels::{self, Label};
-use crate::html::markup::{Markup, Px};
+use crate::html::markup::Markup;
 use model::statistics;
 use record::{StudyPart, StudyPlot, StudyRun};
 use std::collections::BTreeMap;
@@ -76,7 +76,7 @@ pub(super) fn boxes(part: &StudyPart, runs: &[StudyRun], plot: &StudyPlot) -> Ch
             let fits = (wide * every as f64 / 7.0).max(3.0) as usize;
             let label: String = label.chars().take(fits).collect();
             if at % every == 0 {
-                text(m, "tick-x", (middle, area.bottom + 20.0), &label);
+                area.tick(m, middle, &label);
             }
         }
         area.bottom + 50.0
@@ -97,21 +97,11 @@ fn one_box(m: &mut Markup, values: &[f64], x: f64, wide: f64, y: impl Fn(f64) ->
     let (least, most) = (outermost(low, f64::min), outermost(high, f64::max));
     line(m, "whisker q-1", (x, y(least)), (x, y(low)));
     line(m, "whisker q-1", (x, y(high)), (x, y(most)));
-    let place = (Px(x - wide / 2.0), Px(y(high)), Px(wide), Px((y(low) - y(high)).max(1.0)));
-    m.shape(
-        "rect",
-        &[
-            ("class", &"stack q-1"),
-            ("x", &place.0),
-            ("y", &place.1),
-            ("width", &place.2),
-            ("height", &place.3),
-        ],
-    );
-    line(m, "whisker q-1", (x - wide / 2.0, y(median)), (x + wide / 2.0, y(median)));
+    let (left, right, top) = (x - wide / 2.0, x + wide / 2.0, y(high));
+    rect(m, "stack q-1", &Area { left, right, top, bottom: y(low).max(top + 1.0) });
+    line(m, "whisker q-1", (left, y(median)), (right, y(median)));
     for value in values.iter().filter(|value| !inside(value)) {
-        let (cx, cy) = (Px(x), Px(y(*value)));
-        m.shape("circle", &[("class", &"point q-1"), ("cx", &cx), ("cy", &cy), ("r", &Px(3.0))]);
+        circle(m, "point q-1", (x, y(*value)), 3.0);
     }
 }
 
@@ -131,15 +121,12 @@ pub(super) fn cumulative(part: &StudyPart, runs: &[StudyRun], plot: &StudyPlot) 
     let table = Values::of_groups(by_name(&groups), shown.units);
     Chart::new(caption, table, |m, width| {
         let area = area(width, BOTTOM);
-        for percent in [0, 25, 50, 75, 100] {
-            let y = area.y(f64::from(percent) / 100.0);
-            line(m, "grid", (area.left, y), (area.right, y));
-            text(m, "tick-y", (area.left - 8.0, y + 4.0), &format!("{percent} %"));
-        }
+        let quarters = [0.0, 0.25, 0.5, 0.75, 1.0].into_iter();
+        area.levels(m, quarters.map(|share| (share, format!("{} %", share * 100.0))));
         let ticks = across.value_ticks();
         let every = ticks.len().div_ceil(width.of(12, 4)).max(1);
         for (value, label) in ticks.into_iter().step_by(every) {
-            text(m, "tick-x", (area.x(across.share(value)), area.bottom + 20.0), &label);
+            area.tick(m, area.x(across.share(value)), &label);
         }
         text(m, "axis", (area.x(0.5), area.bottom + 42.0), &shown.title);
         let mut names = Vec::new();
@@ -147,13 +134,12 @@ pub(super) fn cumulative(part: &StudyPart, runs: &[StudyRun], plot: &StudyPlot) 
             let class = format!("q-{index}");
             let steps =
                 steps(values).map(|(value, share)| (area.x(across.share(value)), area.y(share)));
-            let curve = points(steps);
-            m.shape("polyline", &[("class", &format!("curve {class}")), ("points", &curve)]);
+            polyline(m, &format!("curve {class}"), steps);
             let middle = statistics::median(values).unwrap_or_default();
             let from = area.y(0.5 + 0.4 * (across.share(middle) - 0.5));
             names.push(Label { text: name.clone(), class, from });
         }
-        labels::write(m, names, (area.right, area.top, area.bottom), width == Width::Wide);
+        labels::write(m, names, &area, width == Width::Wide);
         area.bottom + 50.0
     })
 }

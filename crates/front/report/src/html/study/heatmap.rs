@@ -1,9 +1,10 @@
 //! Means over two factors, as fields of a colour.
 
 use super::chart::{Chart, tint};
-use super::drawing::{Area, PartPlot, Plotted, labelled, text};
+use super::part_plot::{PartPlot, Plotted, labelled};
 use super::values::Values;
 use crate::axis::readable;
+use crate::html::drawing::{Area, text};
 use crate::html::markup::{Markup, Px};
 use record::StudyPart;
 

@@ -2,12 +2,12 @@
 //! and what the equations predict.
 
 use super::chart::{Chart, Width};
-use super::drawing::{Area, PartPlot, Plotted, labelled, line, points, text};
+use super::part_plot::{PartPlot, Plotted, labelled};
 use super::scale::Scale;
 use super::values::Values;
-use crate::axis::Axis;
+use crate::html::drawing::{Area, circle, line, polyline, text};
 use crate::html::labels::{self, Label};
-use crate::html::markup::{Markup, Px};
+use crate::html::markup::Markup;
 use record::{StudyCell, StudyPart};
 
 const BOTTOM: f64 = 350.0;
@@ -36,9 +36,7 @@ pub(super) fn draw(part: &StudyPart, plot: &PartPlot) -> Option<Chart> {
         let area = area(width, BOTTOM);
         grid(m, &up, &area);
         for at in labelled(factor, width.of(12, 4)) {
-            let place = area.x(across.share(factor.numbers[at]));
-            line(m, "base", (place, area.bottom), (place, area.bottom + 4.0));
-            text(m, "tick-x", (place, area.bottom + 20.0), &factor.values[at]);
+            area.tick(m, area.x(across.share(factor.numbers[at])), &factor.values[at]);
         }
         text(m, "axis", (area.x(0.5), area.bottom + 42.0), &factor.name);
         let mut names = Vec::new();
@@ -53,7 +51,7 @@ pub(super) fn draw(part: &StudyPart, plot: &PartPlot) -> Option<Chart> {
             let last = cells.last().and_then(|cell| Some(at(cell, cell.throughput_bps?)));
             names.extend(last.map(|last| Label { text: name, class, from: last.1 }));
         }
-        labels::write(m, names, (area.right, area.top, area.bottom), width == Width::Wide);
+        labels::write(m, names, &area, width == Width::Wide);
         area.bottom + 50.0
     });
     let predicted = plot.cells(part).any(|cell| cell.predicted_bps.is_some());
@@ -64,24 +62,7 @@ pub(super) fn draw(part: &StudyPart, plot: &PartPlot) -> Option<Chart> {
 
 /// Horizontal lines at round values.
 pub(super) fn grid(m: &mut Markup, up: &Scale, area: &Area) {
-    for (value, label) in up.value_ticks() {
-        let y = area.y(up.share(value));
-        line(m, "grid", (area.left, y), (area.right, y));
-        text(m, "tick-y", (area.left - 8.0, y + 4.0), &label);
-    }
-}
-
-/// The axes of rates over time: lines at round rates, and the seconds.
-pub(super) fn axes_over_time(m: &mut Markup, up: &Axis, across: &Axis, area: &Area) {
-    for (value, label) in up.ticks() {
-        let y = area.y(up.share(value));
-        line(m, "grid", (area.left, y), (area.right, y));
-        text(m, "tick-y", (area.left - 8.0, y + 4.0), &format!("{label} {}", up.unit));
-    }
-    for (value, label) in across.ticks() {
-        let x = area.x(across.share(value));
-        text(m, "tick-x", (x, area.bottom + 20.0), &format!("{label} s"));
-    }
+    area.levels(m, up.value_ticks().into_iter().map(|(value, label)| (up.share(value), label)));
 }
 
 /// The cells of each line, in the order of the axis, with the line's name.
@@ -118,20 +99,18 @@ fn one(
     cells: &[&StudyCell],
     at: impl Fn(&StudyCell, f64) -> (f64, f64),
 ) {
-    let place = |value: fn(&StudyCell) -> Option<f64>| {
-        points(cells.iter().filter_map(|cell| Some(at(cell, value(cell)?))))
-    };
-    let predicted = place(|cell| cell.predicted_bps);
-    m.shape("polyline", &[("class", &format!("predicted {class}")), ("points", &predicted)]);
-    let measured = place(|cell| cell.throughput_bps);
-    m.shape("polyline", &[("class", &format!("curve {class}")), ("points", &measured)]);
+    type Figure = fn(&StudyCell) -> Option<f64>;
+    let curves: [(_, Figure); 2] =
+        [("predicted", |cell| cell.predicted_bps), ("curve", |cell| cell.throughput_bps)];
+    for (kind, value) in curves {
+        let places = cells.iter().filter_map(|cell| Some(at(cell, value(cell)?)));
+        polyline(m, &format!("{kind} {class}"), places);
+    }
     for cell in cells {
         if let (Some(low), Some(high)) = (cell.low_bps, cell.high_bps) {
             line(m, &format!("whisker {class}"), at(cell, low), at(cell, high));
         }
         let Some(rate) = cell.throughput_bps else { continue };
-        let (x, y) = at(cell, rate);
-        let class = format!("point {class}");
-        m.shape("circle", &[("class", &class), ("cx", &Px(x)), ("cy", &Px(y)), ("r", &Px(3.5))]);
+        circle(m, &format!("point {class}"), at(cell, rate), 3.5);
     }
 }

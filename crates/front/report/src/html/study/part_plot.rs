@@ -1,7 +1,6 @@
 //! Which plots a part has: what stands on which axis, and the cells of each.
 
 use super::figure::Shown;
-use crate::html::markup::{Markup, Px};
 use record::{PlotKind, StudyCell, StudyFactor, StudyPart, StudyPlot};
 use std::collections::HashMap;
 
@@ -167,39 +166,6 @@ pub(super) type Grid<'a> = HashMap<(&'a str, &'a str), f64>;
 pub(super) fn label(part: &StudyPart, cell: &StudyCell) -> String {
     let prefix = if part.name.is_empty() { String::new() } else { format!("{}: ", part.name) };
     prefix + &part.label(cell)
-}
-
-/// The rectangle of a plot, in pixels.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Area {
-    pub(super) left: f64,
-    pub(super) right: f64,
-    pub(super) top: f64,
-    pub(super) bottom: f64,
-}
-
-impl Area {
-    pub(super) fn x(&self, share: f64) -> f64 {
-        self.left + (self.right - self.left) * share
-    }
-
-    pub(super) fn y(&self, share: f64) -> f64 {
-        self.bottom - (self.bottom - self.top) * share
-    }
-}
-
-pub(super) fn line(m: &mut Markup, class: &str, from: (f64, f64), to: (f64, f64)) {
-    let (x1, y1, x2, y2) = (Px(from.0), Px(from.1), Px(to.0), Px(to.1));
-    m.shape("line", &[("class", &class), ("x1", &x1), ("y1", &y1), ("x2", &x2), ("y2", &y2)]);
-}
-
-pub(super) fn text(m: &mut Markup, class: &str, at: (f64, f64), text: &str) {
-    m.leaf("text", &[("class", &class), ("x", &Px(at.0)), ("y", &Px(at.1))], &text);
-}
-
-/// Points as of `polyline`.
-pub(super) fn points(points: impl Iterator<Item = (f64, f64)>) -> String {
-    points.map(|(x, y)| format!("{},{}", Px(x), Px(y))).collect::<Vec<_>>().join(" ")
 }
 
 /// Indices of values whose labels fit: all, or every n-th with the last.

@@ -1,10 +1,10 @@
 //! The mean of each cell as a row: for factors that are words.
 
 use super::chart::{Chart, Width};
-use super::drawing::{Area, PartPlot, line, text};
+use super::part_plot::PartPlot;
 use super::scale::Scale;
 use super::values::Values;
-use crate::html::markup::Px;
+use crate::html::drawing::{Area, circle, line, text};
 use record::StudyPart;
 
 /// Heights of a row: on a phone its label is above it.
@@ -48,11 +48,7 @@ pub(super) fn draw(part: &StudyPart, plot: &PartPlot) -> Chart {
                 line(m, "predicted q-0", (x, y - 9.0), (x, y + 9.0));
             }
             let (x, _) = at(cell.throughput_bps.unwrap_or(0.0));
-            let place = (Px(x), Px(y), Px(4.5));
-            m.shape(
-                "circle",
-                &[("class", &"point q-1"), ("cx", &place.0), ("cy", &place.1), ("r", &place.2)],
-            );
+            circle(m, "point q-1", (x, y), 4.5);
         }
         area.bottom + 34.0
     })

@@ -1,10 +1,12 @@
 //! The flows of a cell over time, stacked against the link's capacity, with the NAKs of UDT.
 
 use super::chart::{Chart, Width};
-use super::drawing::{label, line, points};
-use super::lines::{area, axes_over_time};
+use super::lines::{area, grid};
+use super::part_plot::label;
+use super::scale::Scale;
 use super::values::Values;
 use crate::axis::{Axis, ELAPSED, RATE};
+use crate::html::drawing::{line, points};
 use crate::html::labels::{self, Label};
 use crate::html::naks;
 use crate::wording;
@@ -49,7 +51,7 @@ pub(super) fn draw(part: &StudyPart, run: &StudyRun) -> Option<Chart> {
     let sums: Vec<f64> =
         (0..count).map(|number| run.flows.iter().map(|flow| mean(flow, number)).sum()).collect();
     let most = sums.iter().copied().fold(capacity.unwrap_or(0.0), f64::max);
-    let up = Axis::over(most, RATE, 4.0);
+    let up = Scale::Linear(Axis::over(most, RATE, 4.0));
     let column = |flow: &FlowFigures| {
         (flow.name.clone(), (0..count).map(|number| mean(flow, number)).collect())
     };
@@ -57,7 +59,8 @@ pub(super) fn draw(part: &StudyPart, run: &StudyRun) -> Option<Chart> {
     let chart = Chart::new(title, values, |m, width| {
         let area = area(width, BOTTOM);
         let across = Axis::to(seconds as f64, ELAPSED, width.of(8.0, 4.0));
-        axes_over_time(m, &up, &across, &area);
+        grid(m, &up, &area);
+        area.seconds(m, &across);
         let place = |number: usize, value: f64| {
             (area.x(across.share((number * step) as f64)), area.y(up.share(value)))
         };
@@ -90,7 +93,7 @@ pub(super) fn draw(part: &StudyPart, run: &StudyRun) -> Option<Chart> {
         }
         // Above every flow.
         marks.iter().for_each(|(at, count, when)| naks::mark(m, *at, *count, when));
-        labels::write(m, names, (area.right, area.top, area.bottom), width == Width::Wide);
+        labels::write(m, names, &area, width == Width::Wide);
         area.bottom + 50.0
     });
     let fairness =

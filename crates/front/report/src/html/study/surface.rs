@@ -1,10 +1,11 @@
 //! Means over two numeric factors, as a surface in parallel projection.
 
 use super::chart::{Chart, Width, tint};
-use super::drawing::{PartPlot, Plotted, labelled, line, points, text};
+use super::part_plot::{PartPlot, Plotted, labelled};
 use super::scale::Scale;
 use super::values::Values;
 use crate::axis::{Unit, readable};
+use crate::html::drawing::{line, points, text};
 use crate::html::markup::Markup;
 use record::StudyPart;
 

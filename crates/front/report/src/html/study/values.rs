@@ -1,6 +1,6 @@
 //! The values of a chart as a table, for readers and for machines that do not see the drawing.
 
-use super::drawing::PartPlot;
+use super::part_plot::PartPlot;
 use crate::axis::{RATE, Unit, readable};
 use crate::html::markup::Markup;
 use model::statistics;
@@ -69,29 +69,8 @@ impl Values {
             return;
         }
         let every = self.rows.len().div_ceil(MAX_ROWS);
-        m.element("details", &[], |m| {
-            m.leaf("summary", &[], &"Values");
-            m.element("div", &[("class", &"scroll")], |m| {
-                m.element("table", &[("class", &"figures")], |m| {
-                    m.element("tr", &[], |m| {
-                        for head in &self.heads {
-                            m.leaf("th", &[("scope", &"col")], head);
-                        }
-                    });
-                    for row in self.rows.iter().step_by(every) {
-                        m.element("tr", &[], |m| {
-                            for (at, text) in row.iter().enumerate() {
-                                let (tag, scope): (_, &[_]) = match at {
-                                    0 => ("th", &[("scope", &"row" as &dyn std::fmt::Display)]),
-                                    _ => ("td", &[]),
-                                };
-                                m.leaf(tag, scope, text);
-                            }
-                        });
-                    }
-                });
-            });
-        });
+        let rows: Vec<_> = self.rows.iter().step_by(every).cloned().collect();
+        m.values(&self.heads, &rows);
     }
 }
 
