@@ -10,179 +10,23 @@
 //! # Ok::<(), longhaul::Problem>(())
 //! ```
 
-pub use ::copy::{Choice, Figures, Notice, PathMtu, Transport};
+pub use ::copy::{Choice, CopyEnd, CopyRequest, Figures, Notice, PORT, PathMtu, Transport};
 
-use crate::{Fault, Field, Problem, StopFlag};
-use ::copy::{CopyError, CopyPlan, End, MAX_TARGET, MIN_TARGET, Progress, Remote, Summary};
-use control::Algorithm;
-use serde::{Deserialize, Serialize};
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use crate::{Fault, Problem, StopFlag};
+use ::copy::{CopyError, Progress, Summary};
+use serde::Serialize;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
-use units::BitRate;
-
-/// The TCP port of servers for copies.
-pub const PORT: u16 = 5203;
 
 /// The version of [`CopyDocument`] in JSON.
 pub const COPY_SCHEMA: &str = "longhaul.copy/1";
-
-/// Maximum parallel TCP connections.
-const MAX_STREAMS: u32 = 64;
 
 /// The interval between two events of progress.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A copy is said to be limited by what held it up for this share of the time.
 const LIMITING: f64 = 0.25;
-
-/// One end of a copy.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum CopyEnd {
-    /// A path of this host.
-    Local(PathBuf),
-    /// A path of another.
-    Remote {
-        /// `HOST` or `USER@HOST`.
-        host: String,
-        /// Relative to the home directory, or to the server's root.
-        path: PathBuf,
-    },
-}
-
-/// What is copied, and how.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct CopyRequest {
-    /// Files and directories: all local, or all of one host.
-    pub sources: Vec<CopyEnd>,
-    /// A directory, or the copy's name: local if they are not, and the other way round.
-    pub destination: CopyEnd,
-    /// The token of a server that runs there; without one the far end is started over ssh.
-    pub token: Option<String>,
-    /// The server's port.
-    pub port: u16,
-    /// The ssh command with its options.
-    pub ssh: Vec<String>,
-    /// The program to start over ssh.
-    pub far_program: String,
-    /// The transport.
-    pub transport: Choice,
-    /// Parallel TCP connections.
-    pub streams: u32,
-    /// Congestion control of UDT: bbr, cubic, reno.
-    pub congestion: String,
-    /// The maximum rate of file data.
-    pub limit: Option<BitRate>,
-    /// The rate that UDT keeps despite losses, instead of congestion control.
-    pub target: Option<BitRate>,
-}
-
-impl Default for CopyRequest {
-    /// Over ssh, UDT with BBR. Both ends are missing.
-    fn default() -> Self {
-        CopyRequest {
-            sources: Vec::new(),
-            destination: CopyEnd::Local(PathBuf::new()),
-            token: None,
-            port: PORT,
-            ssh: vec!["ssh".to_owned()],
-            far_program: "longhaul".to_owned(),
-            transport: Choice::Auto,
-            streams: 8,
-            congestion: "bbr".to_owned(),
-            limit: None,
-            target: None,
-        }
-    }
-}
-
-impl CopyRequest {
-    /// A copy over ssh.
-    #[must_use]
-    pub fn new(sources: Vec<CopyEnd>, destination: CopyEnd) -> Self {
-        CopyRequest { sources, destination, ..CopyRequest::default() }
-    }
-
-    /// Checks the fields.
-    ///
-    /// # Errors
-    /// The field that is wrong, and what it accepts.
-    pub fn check(&self) -> Result<(), Problem> {
-        let wrong = |field, message: String, accepted: String| {
-            Err(Problem::field(field, message, accepted))
-        };
-        if self.sources.is_empty() {
-            return wrong(Field::Sources, "nothing to copy".to_owned(), String::new());
-        }
-        for end in self.sources.iter().chain([&self.destination]) {
-            end.check()?;
-        }
-        if !(1..=MAX_STREAMS).contains(&self.streams) {
-            let message = format!("{} streams are out of range", self.streams);
-            return wrong(Field::Streams, message, format!("1 to {MAX_STREAMS}"));
-        }
-        if Algorithm::for_native(&self.congestion).is_none() {
-            let message = format!("'{}' is no congestion control of UDT", self.congestion);
-            return wrong(Field::Congestion, message, "bbr, cubic or reno".to_owned());
-        }
-        if self.target.is_some() && self.limit.is_some() {
-            let message = "a rate to keep is a limit itself".to_owned();
-            return wrong(Field::Target, message, "one of both".to_owned());
-        }
-        match self.target {
-            Some(rate) if !(MIN_TARGET..=MAX_TARGET).contains(&rate) => {
-                let accepted = format!("a rate from {MIN_TARGET} to {MAX_TARGET}");
-                wrong(Field::Target, format!("{rate} cannot be kept"), accepted)
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn plan(&self) -> CopyPlan {
-        let congestion = Algorithm::for_native(&self.congestion).unwrap_or(Algorithm::Bbr3);
-        CopyPlan {
-            sources: self.sources.iter().map(CopyEnd::bytes).collect(),
-            destination: self.destination.bytes(),
-            token: self.token.clone(),
-            port: self.port,
-            ssh: self.ssh.clone(),
-            far_program: self.far_program.clone(),
-            transport: self.transport,
-            streams: self.streams,
-            algorithm: self.target.map_or(congestion, Algorithm::FixedRate),
-            limit: self.limit,
-        }
-    }
-}
-
-impl CopyEnd {
-    fn check(&self) -> Result<(), Problem> {
-        match self {
-            CopyEnd::Local(path) if path.as_os_str().is_empty() => Err(Problem::new(
-                Fault::Request,
-                "a path is empty; for the current directory use .",
-            )),
-            CopyEnd::Remote { host, .. } => remote::check_host(host)
-                .map_err(|error| Problem::new(Fault::Request, format!("{host}: {error}"))),
-            CopyEnd::Local(_) => Ok(()),
-        }
-    }
-
-    fn bytes(&self) -> End {
-        let bytes = |path: &Path| path.as_os_str().as_bytes().to_vec();
-        match self {
-            CopyEnd::Local(path) => End::Local(bytes(path)),
-            CopyEnd::Remote { host, path } => {
-                End::Remote(Remote { host: host.clone(), path: bytes(path) })
-            }
-        }
-    }
-}
 
 /// What happens meanwhile.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -277,11 +121,11 @@ pub fn run(
     stop: &StopFlag,
 ) -> Result<CopyDocument, Problem> {
     request.check()?;
-    let (plan, progress) = (&request.plan(), &Progress::default());
+    let progress = &Progress::default();
     let result = thread::scope(|scope| {
         let (report, notices) = mpsc::channel();
         let copied = scope.spawn(move || {
-            ::copy::copy(plan, progress, stop, &|notice| {
+            ::copy::copy(request, progress, stop, &|notice| {
                 let _ = report.send(notice);
             })
         });
@@ -308,38 +152,6 @@ pub fn run(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn request() -> CopyRequest {
-        let to = CopyEnd::Remote { host: "user@host".to_owned(), path: PathBuf::new() };
-        CopyRequest::new(vec![CopyEnd::Local("a".into())], to)
-    }
-
-    #[test]
-    fn wrong_fields_are_named() {
-        assert_eq!(request().check(), Ok(()));
-        let rate = |text: &str| Some(text.parse().unwrap());
-        for (request, field) in [
-            (CopyRequest { sources: Vec::new(), ..request() }, Field::Sources),
-            (CopyRequest { streams: 0, ..request() }, Field::Streams),
-            (CopyRequest { streams: 65, ..request() }, Field::Streams),
-            (CopyRequest { congestion: "vegas".to_owned(), ..request() }, Field::Congestion),
-            (CopyRequest { target: rate("1bit"), ..request() }, Field::Target),
-            (
-                CopyRequest { target: rate("1gbit"), limit: rate("1gbit"), ..request() },
-                Field::Target,
-            ),
-        ] {
-            let problem = request.check().unwrap_err();
-            assert_eq!(problem.remedy.unwrap().field, field, "{request:?}");
-        }
-        for end in [
-            CopyEnd::Local(PathBuf::new()),
-            CopyEnd::Remote { host: "-oProxyCommand=x".to_owned(), path: PathBuf::new() },
-        ] {
-            let request = CopyRequest { destination: end, ..request() };
-            assert_eq!(request.check().unwrap_err().fault, Fault::Request);
-        }
-    }
 
     #[test]
     fn both_ends_here_are_refused_before_anything_is_started() {
@@ -372,11 +184,5 @@ mod tests {
             let document = CopyDocument::from(summary);
             assert_eq!((document.limited_by, document.rate_bps), (limit, 4_000_000));
         }
-    }
-
-    #[test]
-    fn a_request_survives_json() {
-        let text = serde_json::to_string(&request()).unwrap();
-        assert_eq!(serde_json::from_str::<CopyRequest>(&text).unwrap(), request());
     }
 }

@@ -7,17 +7,19 @@ mod tcp_trial;
 use crate::progress::{Figures, Progress};
 use crate::protocol::message::{Carrier, Message, Request};
 use crate::receiver;
+use crate::request::{Choice, CopyEnd, CopyRequest};
 use crate::server::local_destination;
 use crate::transport::{Session, Transport};
 use crate::{CopyError, sender, walk};
-use control::Algorithm;
 pub(crate) use far_side::CONTROL_LANE;
 use far_side::FarSide;
 use host::clock;
 use host::stop::StopFlag;
 use problem::Field;
 pub use segments::PathMtu;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::time::{Duration, Instant};
 use tcp_trial::TcpTrial;
 use units::BitRate;
@@ -30,70 +32,6 @@ const PAUSES: [Duration; 4] = [
     Duration::from_secs(3),
     Duration::from_secs(10),
 ];
-
-/// One end of a copy, as the command line names it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum End {
-    /// A path of this host.
-    Local(Vec<u8>),
-    /// A path of another.
-    Remote(Remote),
-}
-
-/// A path of another host.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Remote {
-    /// `HOST` or `USER@HOST`.
-    pub host: String,
-    /// Relative to the home directory, or to the server's root.
-    pub path: Vec<u8>,
-}
-
-/// Which transport to use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Choice {
-    /// UDT; TCP where UDP is blocked.
-    Auto,
-    /// One of them, or none.
-    Only(Transport),
-}
-
-/// What to copy, and how.
-#[derive(Debug, Clone)]
-pub struct CopyPlan {
-    /// All local, or all of one host.
-    pub sources: Vec<End>,
-    /// Local if they are not, and the other way round.
-    pub destination: End,
-    /// With a token: a `longhaul server --root` runs there. Else ssh starts the far end.
-    pub token: Option<String>,
-    /// The server's port.
-    pub port: u16,
-    /// The ssh command with its options.
-    pub ssh: Vec<String>,
-    /// The program to start over ssh.
-    pub far_program: String,
-    /// Transport.
-    pub transport: Choice,
-    /// TCP connections.
-    pub streams: u32,
-    /// Congestion control of UDT, of what this end sends; a fixed rate also of what the far
-    /// end sends.
-    pub algorithm: Algorithm,
-    /// Most that the sender sends; `None`: what the network takes.
-    pub limit: Option<BitRate>,
-}
-
-impl CopyPlan {
-    /// The rate that UDT is to keep.
-    fn target(&self) -> Option<BitRate> {
-        match self.algorithm {
-            Algorithm::FixedRate(rate) => Some(rate),
-            _ => None,
-        }
-    }
-}
 
 /// What carries a copy, and why.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -141,9 +79,9 @@ pub struct Summary {
     pub problems: Vec<String>,
 }
 
-/// Who sends, once the plan is checked.
+/// Who sends, once the request is checked.
 enum Direction {
-    Upload { sources: Vec<Vec<u8>>, to: Remote },
+    Upload { sources: Vec<Vec<u8>>, host: String, to: Vec<u8> },
     Download { host: String, sources: Vec<Vec<u8>>, to: Vec<u8> },
 }
 
@@ -152,19 +90,19 @@ enum Direction {
 /// # Errors
 /// Why the copy ended early.
 pub fn copy(
-    plan: &CopyPlan,
+    request: &CopyRequest,
     progress: &Progress,
     stop: &StopFlag,
     report: &(dyn Fn(Notice) + Sync),
 ) -> Result<Summary, CopyError> {
     // Without it there are fewer descriptors.
     let _ = host::limits::raise_open_files();
-    let direction = direction(plan)?;
+    let direction = direction(request)?;
     let mut began = None;
-    let (mut transport, mut resumed) = (plan.transport, 0);
+    let (mut transport, mut resumed) = (request.transport, 0);
     loop {
         let (before, attempt_began) = (progress.figures(), clock::now());
-        let attempt = Attempt { plan, direction: &direction, transport, progress, stop };
+        let attempt = Attempt { request, direction: &direction, transport, progress, stop };
         let error = match attempt.run(report) {
             Ok(mut summary) => {
                 summary.resumed = resumed;
@@ -195,36 +133,38 @@ pub fn copy(
     }
 }
 
-fn direction(plan: &CopyPlan) -> Result<Direction, CopyError> {
+fn direction(request: &CopyRequest) -> Result<Direction, CopyError> {
     let wrong = |text: &str| Err(CopyError::Local(text.to_owned()));
-    match &plan.destination {
-        End::Remote(to) => {
+    let bytes = |path: &Path| path.as_os_str().as_bytes().to_vec();
+    match &request.destination {
+        CopyEnd::Remote { host, path } => {
             let mut sources = Vec::new();
-            for source in &plan.sources {
-                let End::Local(path) = source else {
+            for source in &request.sources {
+                let CopyEnd::Local(path) = source else {
                     return wrong("one side is this host: copy to it first, then from it");
                 };
-                sources.push(path.clone());
+                sources.push(bytes(path));
             }
             // Everything is checked before a connection is made.
             let found = walk::local_sources(&sources)?;
             walk::check_names(&found)?;
-            Ok(Direction::Upload { sources, to: to.clone() })
+            Ok(Direction::Upload { sources, host: host.clone(), to: bytes(path) })
         }
-        End::Local(to) => {
-            let (mut sources, mut host) = (Vec::new(), None);
-            for source in &plan.sources {
-                let End::Remote(remote) = source else {
+        CopyEnd::Local(to) => {
+            let (mut sources, mut far) = (Vec::new(), None);
+            for source in &request.sources {
+                let CopyEnd::Remote { host, path } = source else {
                     return wrong("one of both sides is HOST:PATH; for local copies use cp");
                 };
-                if host.get_or_insert(&remote.host) != &&remote.host {
+                if *far.get_or_insert(host) != host {
                     return wrong("all sources are on one host");
                 }
-                sources.push(remote.path.clone());
+                sources.push(bytes(path));
             }
-            let Some(host) = host else { return wrong("nothing to copy") };
-            destination(to, &sources)?;
-            Ok(Direction::Download { host: host.clone(), sources, to: to.clone() })
+            let Some(host) = far else { return wrong("nothing to copy") };
+            let to = bytes(to);
+            destination(&to, &sources)?;
+            Ok(Direction::Download { host: host.clone(), sources, to })
         }
     }
 }
@@ -244,7 +184,7 @@ fn destination(to: &[u8], sources: &[Vec<u8>]) -> Result<receiver::Destination, 
 }
 
 struct Attempt<'a> {
-    plan: &'a CopyPlan,
+    request: &'a CopyRequest,
     direction: &'a Direction,
     transport: Choice,
     progress: &'a Progress,
@@ -253,18 +193,15 @@ struct Attempt<'a> {
 
 impl Attempt<'_> {
     fn run(&self, report: &(dyn Fn(Notice) + Sync)) -> Result<Summary, CopyError> {
-        let host = match self.direction {
-            Direction::Upload { to, .. } => &to.host,
-            Direction::Download { host, .. } => host,
-        };
-        let far = FarSide::reach(self.plan, host, self.stop)?;
+        let (Direction::Upload { host, .. } | Direction::Download { host, .. }) = self.direction;
+        let far = FarSide::reach(self.request, host, self.stop)?;
         let session = &Session::new(self.stop.clone());
         let done = &StopFlag::new();
         std::thread::scope(|scope| {
             let udt = match self.transport {
                 Choice::Only(Transport::Tcp) => None,
                 Choice::Auto | Choice::Only(Transport::UdtNative) => {
-                    far.connect_udt(self.plan.algorithm)?
+                    far.connect_udt(self.request.algorithm())?
                 }
             };
             let transport = match udt {
@@ -272,7 +209,7 @@ impl Attempt<'_> {
                     scope.spawn(move || {
                         udt.carry(session, true, &|mtu| report(Notice::SmallerPackets(mtu)));
                     });
-                    if self.transport == Choice::Auto && self.plan.target().is_none() {
+                    if self.transport == Choice::Auto && self.request.target.is_none() {
                         let trial = TcpTrial { attempt: self, far: &far, session, done };
                         scope.spawn(move || trial.run(scope, report));
                     }
@@ -285,7 +222,7 @@ impl Attempt<'_> {
                     )));
                 }
                 None => {
-                    let lanes = far.connect_tcp(self.plan.streams, CONNECT, Some(0))?;
+                    let lanes = far.connect_tcp(self.request.streams, CONNECT, Some(0))?;
                     if let Some(mtu) = far.path_mtu() {
                         report(Notice::SmallerPackets(mtu));
                     }
@@ -311,8 +248,8 @@ impl Attempt<'_> {
 
     /// Most that file data is sent at: TCP cannot keep a target, but it must not exceed it.
     fn limit_bps(&self, transport: Transport) -> u64 {
-        let target = self.plan.target().filter(|_| transport == Transport::Tcp);
-        self.plan.limit.or(target).map_or(0, BitRate::bps)
+        let target = self.request.target.filter(|_| transport == Transport::Tcp);
+        self.request.limit.or(target).map_or(0, BitRate::bps)
     }
 
     fn transfer(&self, session: &Session, transport: Transport) -> Result<Summary, CopyError> {
@@ -320,11 +257,10 @@ impl Attempt<'_> {
         let limit_bps = self.limit_bps(transport);
         session.limit(limit_bps);
         let is_upload = match self.direction {
-            Direction::Upload { sources, to } => {
+            Direction::Upload { sources, to, .. } => {
                 let sources = walk::local_sources(sources)?;
                 let count = u32::try_from(sources.len()).unwrap_or(u32::MAX);
-                let destination = to.path.clone();
-                let request = Request::Receive { destination, sources: count };
+                let request = Request::Receive { destination: to.clone(), sources: count };
                 session.send(&Message::Request(request))?;
                 sender::send(session, self.progress, sources)?;
                 true

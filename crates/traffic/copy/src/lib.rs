@@ -4,6 +4,7 @@
 //! | module | |
 //! |---|---|
 //! | `client` | a copy from the user's side: bootstrap, connections, the result |
+//! | `request` | what is copied, and how |
 //! | `protocol` | messages, their frames, names and hashes, without I/O |
 //! | `hello` | the keys and ports that both ends tell each other over ssh or TLS |
 //! | `server` | the far end: one session of an agent, or many behind a listener |
@@ -28,15 +29,17 @@ mod progress;
 pub mod protocol;
 mod queue;
 mod receiver;
+mod request;
 mod sender;
 mod server;
 mod sockets;
 mod transport;
 mod walk;
 
-pub use client::{Choice, CopyPlan, End, Notice, PathMtu, Remote, Summary, copy};
+pub use client::{Notice, PathMtu, Summary, copy};
 pub use hello::{MAX_TARGET, MIN_TARGET};
 pub use progress::{Figures, Progress};
+pub use request::{Choice, CopyEnd, CopyRequest, PORT};
 pub use server::{CopyServer, CopyServerConfig, Event, Root, RootDirectory, serve_one};
 pub use transport::Transport;
 

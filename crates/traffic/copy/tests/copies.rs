@@ -2,10 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "in a test an unwrap is an assertion")]
 
-use control::Algorithm;
 use copy::{
-    Choice, CopyError, CopyPlan, CopyServer, CopyServerConfig, End, Progress, Remote, Root,
-    Summary, Transport, copy,
+    Choice, CopyEnd, CopyError, CopyRequest, CopyServer, CopyServerConfig, Progress, Root, Summary,
+    Transport, copy,
 };
 use host::stop::StopFlag;
 use std::fs;
@@ -45,31 +44,30 @@ impl Ends {
         Ends { near, far, port, stop, server: Some(server) }
     }
 
-    fn near(&self, path: &str) -> End {
-        use std::os::unix::ffi::OsStrExt;
-        End::Local(self.near.path().join(path).as_os_str().as_bytes().to_vec())
+    fn near(&self, path: &str) -> CopyEnd {
+        CopyEnd::Local(self.near.path().join(path))
     }
 
-    fn far(path: &str) -> End {
-        End::Remote(Remote { host: "127.0.0.1".into(), path: path.into() })
+    fn far(path: &str) -> CopyEnd {
+        CopyEnd::Remote { host: "127.0.0.1".into(), path: path.into() }
     }
 
-    fn plan(&self, sources: &[End], destination: End, transport: Transport) -> CopyPlan {
-        CopyPlan {
-            sources: sources.to_vec(),
-            destination,
+    fn plan(&self, sources: &[CopyEnd], destination: CopyEnd, transport: Transport) -> CopyRequest {
+        CopyRequest {
             token: Some(TOKEN.into()),
             port: self.port,
-            ssh: Vec::new(),
-            far_program: String::new(),
             transport: Choice::Only(transport),
             streams: 3,
-            algorithm: Algorithm::Bbr3,
-            limit: None,
+            ..CopyRequest::new(sources.to_vec(), destination)
         }
     }
 
-    fn copy(&self, sources: &[End], to: End, over: Transport) -> Result<Summary, CopyError> {
+    fn copy(
+        &self,
+        sources: &[CopyEnd],
+        to: CopyEnd,
+        over: Transport,
+    ) -> Result<Summary, CopyError> {
         run(&self.plan(sources, to, over))
     }
 }
@@ -83,7 +81,7 @@ impl Drop for Ends {
     }
 }
 
-fn run(plan: &CopyPlan) -> Result<Summary, CopyError> {
+fn run(plan: &CopyRequest) -> Result<Summary, CopyError> {
     let (progress, stop) = (Progress::default(), StopFlag::new());
     copy(plan, &progress, &stop, &|_| {})
 }

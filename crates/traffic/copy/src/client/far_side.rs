@@ -1,8 +1,9 @@
 //! The far end of a copy, and the connections to it.
 
+use super::CONNECT;
 use super::segments::{self, PathMtu};
-use super::{CONNECT, CopyPlan};
 use crate::hello::{self, ClientHello, MAX_LINE, ServerHello};
+use crate::request::CopyRequest;
 use crate::transport::tls::Tls;
 use crate::transport::udt::{Keys, Udt};
 use crate::{CopyError, sockets};
@@ -43,18 +44,22 @@ pub(super) struct FarSide {
 
 impl FarSide {
     /// Reaches a server by its token, or starts the far end over ssh.
-    pub(super) fn reach(plan: &CopyPlan, host: &str, stop: &StopFlag) -> Result<Self, CopyError> {
-        match &plan.token {
-            Some(token) => FarSide::by_token(plan, host, token),
-            None => FarSide::by_ssh(plan, host, stop),
+    pub(super) fn reach(
+        request: &CopyRequest,
+        host: &str,
+        stop: &StopFlag,
+    ) -> Result<Self, CopyError> {
+        match &request.token {
+            Some(token) => FarSide::by_token(request, host, token),
+            None => FarSide::by_ssh(request, host, stop),
         }
     }
 
-    fn by_token(plan: &CopyPlan, host: &str, token: &str) -> Result<Self, CopyError> {
+    fn by_token(request: &CopyRequest, host: &str, token: &str) -> Result<Self, CopyError> {
         let [own, server] = hello::token_identities(token)?;
         let host = host.rsplit('@').next().unwrap_or(host);
         let mut last = CopyError::Connection(format!("{host} has no address"));
-        for address in resolve(host, plan.port)? {
+        for address in resolve(host, request.port)? {
             let until = clock::now() + CONNECT;
             let connect = || -> Result<Tls, CopyError> {
                 let stream = begin(address, own.public_key(), Some(segments::SMALL), CONNECT)?;
@@ -71,7 +76,7 @@ impl FarSide {
             match connect() {
                 Ok(mut tls) => {
                     let identity = hello::fresh_identity()?;
-                    let ours = ClientHello::new(identity.public_key(), plan.target());
+                    let ours = ClientHello::new(identity.public_key(), request.target);
                     tls.send_line(&hello::write(&ours)?, until)?;
                     let line = tls.receive_line(MAX_LINE, until)?;
                     let hello = hello::read::<ServerHello>(&line)?;
@@ -84,19 +89,19 @@ impl FarSide {
         Err(last)
     }
 
-    fn by_ssh(plan: &CopyPlan, host: &str, stop: &StopFlag) -> Result<Self, CopyError> {
+    fn by_ssh(request: &CopyRequest, host: &str, stop: &StopFlag) -> Result<Self, CopyError> {
         let identity = hello::fresh_identity()?;
-        let ours = ClientHello::new(identity.public_key(), plan.target());
+        let ours = ClientHello::new(identity.public_key(), request.target);
         let launcher = Launcher::Ssh {
-            ssh: plan.ssh.clone(),
+            ssh: request.ssh.clone(),
             host: host.to_owned(),
-            program: plan.far_program.clone(),
+            program: request.far_program.clone(),
         };
         let started = Agent::start_copy(&launcher, hello::to_value(&ours)?, stop);
         let (far, answer) = started.map_err(|error| CopyError::remote(&error))?;
         let hello = hello::from_value::<ServerHello>(answer)?;
         let addresses =
-            addresses_of(host, hello.address, || remote::resolved_host(&plan.ssh, host));
+            addresses_of(host, hello.address, || remote::resolved_host(&request.ssh, host));
         far_side(Box::new(far), identity, &hello, addresses?)
     }
 

@@ -93,7 +93,7 @@ impl<'a> TcpTrial<'a> {
         'a: 'scope,
     {
         let Some((udt, loss)) = self.suspicious() else { return };
-        let Ok(lanes) = self.far.connect_tcp(self.attempt.plan.streams, CONNECT, None) else {
+        let Ok(lanes) = self.far.connect_tcp(self.attempt.request.streams, CONNECT, None) else {
             return;
         };
         report(Notice::TryingTcp { loss });

@@ -1,8 +1,7 @@
 //! Connections without a proven key, of few and of many addresses.
 
-use control::Algorithm;
 use copy::{
-    Choice, CopyPlan, CopyServer, CopyServerConfig, End, Event, Progress, Remote, Root, Transport,
+    Choice, CopyEnd, CopyRequest, CopyServer, CopyServerConfig, Event, Progress, Root, Transport,
     copy,
 };
 use host::stop::StopFlag;
@@ -83,19 +82,14 @@ fn serves_beside(addresses: u8, held: usize, sent: &[u8]) -> Refusals {
         let copied: Vec<_> = (0..COPIES)
             .map(|number| {
                 let transport = [Transport::Tcp, Transport::UdtNative][number % 2];
-                let remote = Remote { host: "127.0.0.1".into(), path: "file".into() };
-                let to = near.path().join(number.to_string()).into_os_string();
-                let plan = CopyPlan {
-                    sources: vec![End::Remote(remote)],
-                    destination: End::Local(to.into_encoded_bytes()),
+                let from = CopyEnd::Remote { host: "127.0.0.1".into(), path: "file".into() };
+                let to = CopyEnd::Local(near.path().join(number.to_string()));
+                let plan = CopyRequest {
                     token: Some(TOKEN.into()),
                     port: address.port(),
-                    ssh: Vec::new(),
-                    far_program: String::new(),
                     transport: Choice::Only(transport),
                     streams: 3,
-                    algorithm: Algorithm::Bbr3,
-                    limit: None,
+                    ..CopyRequest::new(vec![from], to)
                 };
                 copy(&plan, &Progress::default(), &StopFlag::new(), &|_| {})
             })
