@@ -217,9 +217,11 @@ pub(crate) fn run(args: &PcapArgs, console: &mut Console) -> Outcome {
         None if args.merge => merge::run(&args.summary.files, args.same_clock, console),
         None => page::run(&args.summary, console),
         Some(View::Summary(args)) => page::run(args, console),
-        Some(View::Hierarchy(files)) => each(files, console, &Hierarchy),
-        Some(View::Conversations(listed)) => each(&listed.files, console, &ConversationsOf(listed)),
-        Some(View::Endpoints(listed)) => each(&listed.files, console, &EndpointsOf(listed)),
+        Some(View::Hierarchy(files)) => each(files, console, &Shown::Hierarchy),
+        Some(View::Conversations(listed)) => {
+            each(&listed.files, console, &Shown::Conversations(listed))
+        }
+        Some(View::Endpoints(listed)) => each(&listed.files, console, &Shown::Endpoints(listed)),
         Some(View::Streams(args)) => streams::run(args, console),
         Some(View::Handshake(args)) => handshake::run(args, console),
         Some(View::Packets(args)) => packets::run(args, console),
@@ -231,29 +233,15 @@ pub(crate) fn run(args: &PcapArgs, console: &mut Console) -> Outcome {
 }
 
 /// What is shown of each file.
-trait Shown {
-    /// For the terminal.
-    fn text(&self, capture: &Capture, console: &Console) -> String;
-    /// Columns and rows, of the CSV and the Parquet file.
-    fn write_table(
-        &self,
-        capture: &Capture,
-        to: &mut TableOutput<'_>,
-        console: &mut Console,
-    ) -> Result<(), Failure>;
-    /// Schema of the JSON document.
-    fn schema(&self) -> &'static str;
-    /// The file's object in it.
-    fn write_json(
-        &self,
-        capture: &Capture,
-        to: &mut FilesDocument,
-        console: &mut Console,
-    ) -> Result<(), Failure>;
+enum Shown<'a> {
+    Summary,
+    Hierarchy,
+    Conversations(&'a Listed),
+    Endpoints(&'a Listed),
 }
 
 /// Reads each file and shows it; the exit code is that of the worst one.
-fn each(files: &Files, console: &mut Console, shown: &dyn Shown) -> Outcome {
+fn each(files: &Files, console: &mut Console, shown: &Shown<'_>) -> Outcome {
     let stop = stop::on_signals();
     let mut code = DONE;
     let mut table = files.table();
@@ -300,74 +288,102 @@ fn each(files: &Files, console: &mut Console, shown: &dyn Shown) -> Outcome {
     Ok(code)
 }
 
-struct Summary;
-
-impl Shown for Summary {
+impl Shown<'_> {
+    /// For the terminal.
     fn text(&self, capture: &Capture, console: &Console) -> String {
-        let (layer, rows) = pcap::top(&capture.conversations);
-        let shown: Vec<ConversationRow> = rows.iter(TOP).collect();
-        terminal::capture_summary(
-            &CaptureSummary {
-                name: &capture.name,
-                file: &capture.file,
-                overview: &capture.overview,
-                top: (&format!("{} conversations", layer.name()), &shown, rows.len()),
-                notes: &capture.notes(),
-            },
-            &console.out,
-        )
+        let (style, conversations) = (&console.out, &capture.conversations);
+        match self {
+            Shown::Summary => {
+                let (layer, rows) = pcap::top(conversations);
+                let shown: Vec<ConversationRow> = rows.iter(TOP).collect();
+                let summary = CaptureSummary {
+                    name: &capture.name,
+                    file: &capture.file,
+                    overview: &capture.overview,
+                    top: (&format!("{} conversations", layer.name()), &shown, rows.len()),
+                    notes: &capture.notes(),
+                };
+                terminal::capture_summary(&summary, style)
+            }
+            Shown::Hierarchy => {
+                headed(capture, &terminal::capture_hierarchy(&capture.hierarchy.rows(), style))
+            }
+            Shown::Conversations(listed) => {
+                let all = ConversationRows::of(conversations, listed.layer());
+                let title = format!("{} conversations", listed.layer().name());
+                let shown: Vec<ConversationRow> = all.iter(listed.most()).collect();
+                let first_ns = conversations.first_ns().unwrap_or(0);
+                let count = all.len();
+                let text = terminal::capture_conversations(&title, &shown, count, first_ns, style);
+                headed(capture, &text)
+            }
+            Shown::Endpoints(listed) => {
+                let all = EndpointRows::of(conversations, listed.layer());
+                let title = format!("{} endpoints", listed.layer().name());
+                let shown: Vec<Endpoint> = all.iter(listed.most()).collect();
+                let table = terminal::capture_endpoints(&title, &shown, all.len(), style);
+                let note = not_listed(&title, all.left_out());
+                headed(capture, &(table + &note.map_or(String::new(), |note| note + "\n")))
+            }
+        }
     }
 
+    /// Columns and rows, of the CSV and the Parquet file.
     fn write_table(
         &self,
         capture: &Capture,
         to: &mut TableOutput<'_>,
         console: &mut Console,
     ) -> Result<(), Failure> {
-        Ok(to.add(tables::summary(capture), &mut |text| console.print(text))?)
+        let print = &mut |text: &str| console.print(text);
+        let conversations = &capture.conversations;
+        Ok(match self {
+            Shown::Summary => to.add(tables::summary(capture), print),
+            Shown::Hierarchy => to.add(tables::hierarchy(capture), print),
+            Shown::Conversations(listed) => {
+                let all = ConversationRows::of(conversations, listed.layer());
+                to.add(tables::conversations(capture, all.iter(listed.most())), print)
+            }
+            Shown::Endpoints(listed) => {
+                let all = EndpointRows::of(conversations, listed.layer());
+                to.add(tables::endpoints(capture, all.iter(listed.most())), print)
+            }
+        }?)
     }
 
-    fn schema(&self) -> &'static str {
-        FilesOf::<()>::SUMMARY
+    /// Schema of the JSON document.
+    const fn schema(&self) -> &'static str {
+        match self {
+            Shown::Summary => FilesOf::<()>::SUMMARY,
+            Shown::Hierarchy => FilesOf::<()>::HIERARCHY,
+            Shown::Conversations(_) => FilesOf::<()>::CONVERSATIONS,
+            Shown::Endpoints(_) => FilesOf::<()>::ENDPOINTS,
+        }
     }
 
+    /// The file's object in it.
     fn write_json(
         &self,
         capture: &Capture,
         to: &mut FilesDocument,
         console: &mut Console,
     ) -> Result<(), Failure> {
-        to.add(&pcap::summary(capture), console)
-    }
-}
-
-struct Hierarchy;
-
-impl Shown for Hierarchy {
-    fn text(&self, capture: &Capture, console: &Console) -> String {
-        headed(capture, &terminal::capture_hierarchy(&capture.hierarchy.rows(), &console.out))
-    }
-
-    fn write_table(
-        &self,
-        capture: &Capture,
-        to: &mut TableOutput<'_>,
-        console: &mut Console,
-    ) -> Result<(), Failure> {
-        Ok(to.add(tables::hierarchy(capture), &mut |text| console.print(text))?)
-    }
-
-    fn schema(&self) -> &'static str {
-        FilesOf::<()>::HIERARCHY
-    }
-
-    fn write_json(
-        &self,
-        capture: &Capture,
-        to: &mut FilesDocument,
-        console: &mut Console,
-    ) -> Result<(), Failure> {
-        to.add(&HierarchyFile::new(capture), console)
+        match self {
+            Shown::Summary => to.add(&pcap::summary(capture), console),
+            Shown::Hierarchy => to.add(&HierarchyFile::new(capture), console),
+            Shown::Conversations(listed) => {
+                let all = ConversationRows::of(&capture.conversations, listed.layer());
+                let rows = documents::conversations(capture, all.iter(listed.most()));
+                let (layer, rows) = (listed.layer(), Streamed::new(rows));
+                to.add(&ConversationsFile::new(capture, layer, all.left_out(), rows), console)
+            }
+            Shown::Endpoints(listed) => {
+                let all = EndpointRows::of(&capture.conversations, listed.layer());
+                let rows = all.iter(listed.most()).map(documents::Endpoint::from);
+                let (layer, rows) = (listed.layer(), Streamed::new(rows));
+                to.add(&EndpointsFile::new(capture, layer, all.left_out(), rows), console)
+            }
+        }
     }
 }
 
@@ -389,89 +405,6 @@ impl Listed {
             most => most,
         };
         if is_whole { most } else { most.min(MAX_TEXT_ROWS) }
-    }
-}
-
-struct ConversationsOf<'a>(&'a Listed);
-
-impl Shown for ConversationsOf<'_> {
-    fn text(&self, capture: &Capture, console: &Console) -> String {
-        let all = ConversationRows::of(&capture.conversations, self.0.layer());
-        let title = format!("{} conversations", self.0.layer().name());
-        let shown: Vec<ConversationRow> = all.iter(self.0.most()).collect();
-        let first_ns = capture.conversations.first_ns().unwrap_or(0);
-        let style = &console.out;
-        let text = terminal::capture_conversations(&title, &shown, all.len(), first_ns, style);
-        headed(capture, &text)
-    }
-
-    fn write_table(
-        &self,
-        capture: &Capture,
-        to: &mut TableOutput<'_>,
-        console: &mut Console,
-    ) -> Result<(), Failure> {
-        let all = ConversationRows::of(&capture.conversations, self.0.layer());
-        Ok(to.add(tables::conversations(capture, all.iter(self.0.most())), &mut |text| {
-            console.print(text);
-        })?)
-    }
-
-    fn schema(&self) -> &'static str {
-        FilesOf::<()>::CONVERSATIONS
-    }
-
-    fn write_json(
-        &self,
-        capture: &Capture,
-        to: &mut FilesDocument,
-        console: &mut Console,
-    ) -> Result<(), Failure> {
-        let layer = self.0.layer();
-        let all = ConversationRows::of(&capture.conversations, layer);
-        let rows = Streamed::new(documents::conversations(capture, all.iter(self.0.most())));
-        to.add(&ConversationsFile::new(capture, layer, all.left_out(), rows), console)
-    }
-}
-
-struct EndpointsOf<'a>(&'a Listed);
-
-impl Shown for EndpointsOf<'_> {
-    fn text(&self, capture: &Capture, console: &Console) -> String {
-        let all = EndpointRows::of(&capture.conversations, self.0.layer());
-        let title = format!("{} endpoints", self.0.layer().name());
-        let shown: Vec<Endpoint> = all.iter(self.0.most()).collect();
-        let table = terminal::capture_endpoints(&title, &shown, all.len(), &console.out);
-        let note = not_listed(&title, all.left_out());
-        headed(capture, &(table + &note.map_or(String::new(), |note| note + "\n")))
-    }
-
-    fn write_table(
-        &self,
-        capture: &Capture,
-        to: &mut TableOutput<'_>,
-        console: &mut Console,
-    ) -> Result<(), Failure> {
-        let all = EndpointRows::of(&capture.conversations, self.0.layer());
-        Ok(to.add(tables::endpoints(capture, all.iter(self.0.most())), &mut |text| {
-            console.print(text);
-        })?)
-    }
-
-    fn schema(&self) -> &'static str {
-        FilesOf::<()>::ENDPOINTS
-    }
-
-    fn write_json(
-        &self,
-        capture: &Capture,
-        to: &mut FilesDocument,
-        console: &mut Console,
-    ) -> Result<(), Failure> {
-        let layer = self.0.layer();
-        let all = EndpointRows::of(&capture.conversations, layer);
-        let rows = Streamed::new(all.iter(self.0.most()).map(documents::Endpoint::from));
-        to.add(&EndpointsFile::new(capture, layer, all.left_out(), rows), console)
     }
 }
 

@@ -1,6 +1,6 @@
 //! `longhaul pcap FILE --html PAGE`: graphs of the largest TCP streams, on a page.
 
-use super::{Files, Shown, Summary, each};
+use super::{Files, Shown, each};
 use crate::console::{self, Console};
 use crate::failure::{DONE, FAILED, Failure, Outcome};
 use crate::output_path::OutputPath;
@@ -28,7 +28,7 @@ pub(super) struct SummaryArgs {
 }
 
 pub(super) fn run(args: &SummaryArgs, console: &mut Console) -> Outcome {
-    let Some(page) = &args.html else { return each(&args.files, console, &Summary) };
+    let Some(page) = &args.html else { return each(&args.files, console, &Shown::Summary) };
     let [path] = &args.files.files[..] else {
         return Err(Failure::usage("--html shows one capture; run it once for each file"));
     };
@@ -40,7 +40,7 @@ pub(super) fn run(args: &SummaryArgs, console: &mut Console) -> Outcome {
     let stop = stop::on_signals();
     let mut on_read = |event: ReadEvent<'_>| {
         if let ReadEvent::Read(capture) = event {
-            console.print(&Summary.text(capture, console));
+            console.print(&Shown::Summary.text(capture, console));
             return ControlFlow::Continue(());
         }
         read_progress::progress(console)(event)
