@@ -12,6 +12,7 @@
 //! those that something else limits, show too little: their family is unknown.
 
 use crate::time_by_cause::Span;
+use serde::Serialize;
 
 /// Reductions that are kept of a stream.
 const MAX_REDUCTIONS: usize = 512;
@@ -30,7 +31,9 @@ const CUBIC_C: f64 = 0.4;
 const CUBIC_MIN_GROWTH: f64 = 8.0 / 15.0;
 
 /// A family of congestion controls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum CongestionFamily {
     /// Additive increase, halved by losses: Reno, NewReno.
     Reno,
@@ -53,37 +56,37 @@ impl CongestionFamily {
 }
 
 /// What a stream shows of its congestion control.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct CongestionEvidence {
-    /// The family; `None`: unknown.
-    pub family: Option<CongestionFamily>,
-    /// Losses whose reduction was measured, and the median of what remained of the window.
-    pub reductions: u32,
-    /// See `reductions`.
-    pub factor: Option<f64>,
-    /// Of these, those that fit a factor of 0.5, of 0.7, and those without a reduction.
-    pub halved: u32,
-    /// See `halved`.
-    pub cubic_reductions: u32,
-    /// See `halved`.
-    pub kept: u32,
-    /// Times between losses in which the window grew by a segment in each round trip, and in
-    /// which it followed CUBIC's curve.
-    pub linear_growth: u32,
-    /// See `linear_growth`.
-    pub cubic_growth: u32,
     /// Round trips in which the window alone was the limit, without loss.
     pub clean_rounds: u32,
-    /// Of these, how often the bytes in flight fell below those of the one before.
-    pub falls: u32,
+    /// Times between losses in which the window followed CUBIC's curve.
+    pub cubic_growth: u32,
+    /// Of `reductions`, those that fit a factor of 0.7.
+    pub cubic_reductions: u32,
     /// How often the time between two falls was that of a probing cycle.
     pub cycles: u32,
-    /// How often they fell to a few segments and rose again.
+    /// How often the bytes in flight fell to a few segments and rose again.
     pub dips: u32,
-    /// The largest reduction: the packets of the round trips before and after it.
-    pub reduction_packets: (u64, u64),
+    /// The median of what remained of the window after a loss.
+    pub factor: Option<f64>,
     /// The packets of the last fall.
     pub fall_packets: (u64, u64),
+    /// Of `clean_rounds`, how often the bytes in flight fell below those of the one before.
+    pub falls: u32,
+    /// The family; `None`: unknown.
+    pub family: Option<CongestionFamily>,
+    /// Of `reductions`, those that fit a factor of 0.5.
+    pub halved: u32,
+    /// Of `reductions`, those that left the window as it was.
+    pub kept: u32,
+    /// Times between losses in which the window grew by a segment in each round trip.
+    pub linear_growth: u32,
+    /// The largest reduction: the packets of the round trips before and after it.
+    pub reduction_packets: (u64, u64),
+    /// Losses whose reduction was measured.
+    pub reductions: u32,
 }
 
 /// A round trip, as the estimate needs it.

@@ -5,6 +5,7 @@
 //! their bytes: ECE alone then says nothing.
 
 use capture::dissect::{TcpFlags, TcpSegment};
+use serde::Serialize;
 
 /// What the handshake negotiated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -34,18 +35,19 @@ impl EcnMode {
 }
 
 /// Packets of one side with each mark.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct EcnCounts {
-    /// Congestion experienced in the IP header.
-    pub ce: u32,
-    /// An ECN-capable transport in the IP header, CE included.
-    pub capable: u32,
-    /// ECE, after the handshake, without AccECN.
-    pub ece: u32,
-    /// CWR, after the handshake, without AccECN.
-    pub cwr: u32,
     /// CE marks that it reports by ACE, or by the option's bytes.
     pub ace: u32,
+    /// An ECN-capable transport in the IP header, CE included.
+    pub capable: u32,
+    /// Congestion experienced in the IP header.
+    pub ce: u32,
+    /// CWR, after the handshake, without AccECN.
+    pub cwr: u32,
+    /// ECE, after the handshake, without AccECN.
+    pub ece: u32,
 }
 
 /// What is kept of a side.

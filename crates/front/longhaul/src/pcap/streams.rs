@@ -2,7 +2,7 @@
 
 use super::analysis::{self, Analysis, Explained};
 use super::document::streams::{
-    CauseTime, Congestion, Ecn, Mptcp, ReceiveWindow, Stream, StreamFlags, StreamsFile,
+    CauseTime, Ecn, Mptcp, ReceiveWindow, Stream, StreamFlags, StreamsFile,
 };
 use super::{OnRead, Rules};
 use crate::{Problem, StopFlag};
@@ -82,7 +82,7 @@ impl StreamsRead {
         Some(Stream {
             caveats: analysis.hidden(row.stream, connection),
             completeness: connection.completeness(),
-            congestion_control: row.congestion.as_ref().map(Congestion::from),
+            congestion_control: row.congestion.clone(),
             duplicated: counts.duplicated,
             duration_s: row.seconds,
             ecn: Ecn::from(&row.ecn),

@@ -7,9 +7,7 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use tcp_analysis::iperf3::{self, Cut};
-use tcp_analysis::{
-    self as analysis, CongestionEvidence, CongestionFamily, EcnMode, Subflow, TimeShare,
-};
+use tcp_analysis::{CongestionEvidence, EcnCounts, EcnMode, Subflow, TimeShare};
 
 /// Schema of the streams.
 pub const STREAMS_SCHEMA: &str = "longhaul.pcap-streams/1";
@@ -54,7 +52,7 @@ pub struct Stream {
     /// Which parts of the connection were captured, as Wireshark's `tcp.completeness`.
     pub completeness: u8,
     /// What it shows of its congestion control.
-    pub congestion_control: Option<Congestion>,
+    pub congestion_control: Option<CongestionEvidence>,
     /// Segments that the network duplicated.
     pub duplicated: u32,
     /// Seconds from its first packet to its last.
@@ -287,74 +285,9 @@ pub struct Ecn {
     pub sender: EcnCounts,
 }
 
-/// Packets with marks of one side.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Debug, Clone, Serialize)]
-pub struct EcnCounts {
-    /// CE marks that it reports by ACE or the option.
-    pub ace: u32,
-    /// An ECN-capable transport in the IP header.
-    pub capable: u32,
-    /// Congestion experienced in the IP header.
-    pub ce: u32,
-    /// CWR, after the handshake.
-    pub cwr: u32,
-    /// ECE, after the handshake.
-    pub ece: u32,
-}
-
-impl From<&(EcnMode, [analysis::EcnCounts; 2])> for Ecn {
-    fn from((mode, [sender, receiver]): &(EcnMode, [analysis::EcnCounts; 2])) -> Self {
-        let each = |counts: &analysis::EcnCounts| EcnCounts {
-            ace: counts.ace,
-            capable: counts.capable,
-            ce: counts.ce,
-            cwr: counts.cwr,
-            ece: counts.ece,
-        };
-        Ecn { mode: mode.name(), receiver: each(receiver), sender: each(sender) }
-    }
-}
-
-/// What a stream shows of its congestion control.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Debug, Clone, Serialize)]
-#[expect(missing_docs, reason = "tcp_analysis::CongestionEvidence documents each")]
-pub struct Congestion {
-    pub clean_rounds: u32,
-    pub cubic_growth: u32,
-    pub cubic_reductions: u32,
-    pub cycles: u32,
-    pub dips: u32,
-    pub factor: Option<f64>,
-    pub fall_packets: (u64, u64),
-    pub falls: u32,
-    pub family: Option<&'static str>,
-    pub halved: u32,
-    pub kept: u32,
-    pub linear_growth: u32,
-    pub reduction_packets: (u64, u64),
-    pub reductions: u32,
-}
-
-impl From<&CongestionEvidence> for Congestion {
-    fn from(found: &CongestionEvidence) -> Self {
-        Congestion {
-            clean_rounds: found.clean_rounds,
-            cubic_growth: found.cubic_growth,
-            cubic_reductions: found.cubic_reductions,
-            cycles: found.cycles,
-            dips: found.dips,
-            factor: found.factor,
-            fall_packets: found.fall_packets,
-            falls: found.falls,
-            family: found.family.map(CongestionFamily::name),
-            halved: found.halved,
-            kept: found.kept,
-            linear_growth: found.linear_growth,
-            reduction_packets: found.reduction_packets,
-            reductions: found.reductions,
-        }
+impl From<&(EcnMode, [EcnCounts; 2])> for Ecn {
+    fn from((mode, [sender, receiver]): &(EcnMode, [EcnCounts; 2])) -> Self {
+        Ecn { mode: mode.name(), receiver: *receiver, sender: *sender }
     }
 }
 
