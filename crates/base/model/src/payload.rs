@@ -74,12 +74,6 @@ impl Payload {
         Payload { sack_blocks, ..self }
     }
 
-    /// The same with a VLAN tag on every frame.
-    #[must_use]
-    pub const fn with_vlan(self) -> Self {
-        Payload { framing: self.framing.saturating_add(VLAN_TAG), ..self }
-    }
-
     /// Bytes of TCP options in a data segment with padding, at most 40 (RFC 9293, section
     /// 3.1).
     #[must_use]
@@ -97,13 +91,6 @@ impl Payload {
         self.mtu
             .checked_sub(self.ip.header() + TCP_HEADER + self.options())
             .filter(|&payload| payload > 0)
-    }
-
-    /// The MSS option of the handshake, which ignores TCP options (RFC 6691): 1460 for a
-    /// payload of 1448.
-    #[must_use]
-    pub fn mss_option(&self) -> Option<u32> {
-        self.mtu.checked_sub(self.ip.header() + TCP_HEADER).filter(|&payload| payload > 0)
     }
 
     /// Bytes of a full segment on the wire.
@@ -145,7 +132,6 @@ mod tests {
     fn ip_bytes_only_as_the_lab_counts() {
         let payload = Payload::of_ip(1500);
         assert_eq!((payload.mss(), payload.wire_bytes()), (Some(1448), 1500));
-        assert_eq!(payload.mss_option(), Some(1460));
         let rate = payload.goodput(BitRate::from_bps(100_000_000)).unwrap();
         assert_eq!(rate.to_string(), "96.5 Mbit/s");
     }
@@ -176,9 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_vlan_tag_and_jumbo_frames() {
-        let tagged = Payload::on_ethernet(1500, IpVersion::Ipv4).with_vlan();
-        assert_eq!(tagged.wire_bytes(), 1542);
+    fn jumbo_frames() {
         let jumbo = Payload::on_ethernet(9000, IpVersion::Ipv6);
         assert_eq!(jumbo.mss(), Some(8928));
         assert!(jumbo.payload_share().unwrap() > 0.987);
@@ -188,7 +172,6 @@ mod tests {
     fn headers_alone_carry_nothing() {
         assert_eq!(Payload::of_ip(52).payload_share(), None);
         assert_eq!(Payload::of_ip(53).mss(), Some(1));
-        assert_eq!(Payload::of_ip(0).mss_option(), None);
         assert_eq!(share_of(1, 0), None);
         assert_eq!(share_of(1501, 1500), None);
     }

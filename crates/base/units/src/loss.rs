@@ -94,12 +94,6 @@ impl Probability {
     pub fn takes(self, uniform: u64) -> bool {
         u128::from(uniform) * u128::from(ONE) < u128::from(self.0) << 64
     }
-
-    /// The complementary probability.
-    #[must_use]
-    pub const fn complement(self) -> Self {
-        Probability(ONE - self.0)
-    }
 }
 
 impl From<LossRatio> for Probability {
@@ -203,7 +197,6 @@ mod tests {
     fn a_probability_may_be_certain() {
         assert_eq!("100%".parse(), Ok(Probability::ALWAYS));
         assert!(Probability::ALWAYS.takes(u64::MAX) && !Probability::NEVER.takes(0));
-        assert_eq!(Probability::ALWAYS.complement(), Probability::NEVER);
         assert_eq!(Probability::ALWAYS.to_string(), "100 %");
         assert!("100.1%".parse::<Probability>().is_err());
     }

@@ -93,24 +93,10 @@ impl Faults {
         Some(before.map_or(time_ns, |step| time_ns.saturating_add_signed(step.shift_ns)))
     }
 
-    /// The copies of a stream's packets that are left out.
-    #[must_use]
-    pub fn copies_of(&self, stream: u32) -> u64 {
-        self.copies.count(stream)
-    }
-
     /// What it hides of a stream.
     #[must_use]
     pub fn caveats(&self, stream: u32) -> Vec<Caveat> {
         let packets = self.copies.count(stream);
-        let copies = (packets > 0).then_some(Caveat::MirrorCopies { packets });
-        copies.into_iter().chain(self.clock_caveat()).collect()
-    }
-
-    /// What it hides of the capture.
-    #[must_use]
-    pub fn all_caveats(&self) -> Vec<Caveat> {
-        let packets = self.copies.all();
         let copies = (packets > 0).then_some(Caveat::MirrorCopies { packets });
         copies.into_iter().chain(self.clock_caveat()).collect()
     }

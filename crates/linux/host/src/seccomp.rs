@@ -32,12 +32,6 @@ impl Refusal {
     /// Multipath TCP (Linux 5.6).
     pub const MPTCP: Self =
         Self::new(libc::SYS_socket, &[(2, libc::IPPROTO_MPTCP)], libc::EPROTONOSUPPORT);
-    /// Packets held in a queue of netfilter.
-    pub const NETFILTER: Self = Self::new(
-        libc::SYS_socket,
-        &[(0, libc::AF_NETLINK), (2, libc::NETLINK_NETFILTER)],
-        libc::EPROTONOSUPPORT,
-    );
     /// A congestion control by name, as where its module is missing.
     pub const CONGESTION_CONTROL: Self =
         Self::option(&[(1, libc::IPPROTO_TCP), (2, libc::TCP_CONGESTION)], libc::ENOENT);

@@ -30,16 +30,6 @@ pub fn set_receive_buffer(socket: &impl AsFd, bytes: ByteCount) -> io::Result<()
         .or_else(|_| sys::set_option(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &value))
 }
 
-/// As [`set_receive_buffer`], for the send buffer.
-///
-/// # Errors
-/// The system error.
-pub fn set_send_buffer(socket: &impl AsFd, bytes: ByteCount) -> io::Result<()> {
-    let value = libc::c_int::try_from(bytes.bytes().min(MAX_BUFFER)).unwrap_or(libc::c_int::MAX);
-    sys::set_option(socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &value)
-        .or_else(|_| sys::set_option(socket, libc::SOL_SOCKET, libc::SO_SNDBUF, &value))
-}
-
 /// Sets how many bytes make a socket readable (socket(7), `SO_RCVLOWAT`). TCP limits it to half
 /// of the receive buffer, and wakes the reader earlier where no more can arrive.
 ///
@@ -183,7 +173,6 @@ mod tests {
         let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
         set_receive_buffer(&udp, ByteCount::from_bytes(300_000)).unwrap();
         set_receive_buffer(&udp, ByteCount::from_bytes(u64::MAX)).unwrap();
-        set_send_buffer(&udp, ByteCount::from_bytes(300_000)).unwrap();
         set_dont_fragment(&udp, false, true).unwrap();
         set_mtu_probing(&udp, false).unwrap();
     }

@@ -17,12 +17,6 @@ impl StopFlag {
         StopFlag::default()
     }
 
-    /// Shares a flag that is set elsewhere, such as in a signal handler.
-    #[must_use]
-    pub fn from_shared(flag: Arc<AtomicBool>) -> Self {
-        StopFlag(flag)
-    }
-
     /// Requests to stop. Async-signal-safe: one atomic store.
     pub fn raise(&self) {
         self.0.store(true, Ordering::Relaxed);

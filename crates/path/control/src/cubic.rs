@@ -34,7 +34,7 @@ const SETTLING_TICKS: u64 = 250;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cubic {
     window: Window,
-    hystart: Option<HyStart>,
+    hystart: HyStart,
     /// Payload of a packet, bytes; only `HyStart`'s tolerance depends on it.
     mss: u64,
     /// Wmax after fast convergence; zero until the first loss.
@@ -71,18 +71,12 @@ impl Cubic {
     pub fn new(mss: u32) -> Self {
         Cubic {
             window: Window::new(),
-            hystart: Some(HyStart::default()),
+            hystart: HyStart::default(),
             mss: u64::from(mss),
             last_max: 0,
             min_rtt_ns: 0,
             growth: Growth::default(),
         }
-    }
-
-    /// The same with slow start until a loss (Linux's module parameter `hystart=0`).
-    #[must_use]
-    pub fn without_hystart(self) -> Self {
-        Cubic { hystart: None, ..self }
     }
 
     fn observe_rtt(&mut self, ack: &Ack, rtt: Rtt) {
@@ -98,7 +92,6 @@ impl Cubic {
         if !self.window.in_slow_start() {
             return;
         }
-        let Some(hystart) = &mut self.hystart else { return };
         let seen = Observation {
             now: ack.now,
             cwnd: self.window.cwnd,
@@ -109,7 +102,7 @@ impl Cubic {
             srtt_ns: ack.srtt.unwrap_or(rtt).nanos(),
             mss: self.mss,
         };
-        if hystart.observe(&seen) {
+        if self.hystart.observe(&seen) {
             self.window.leave_slow_start();
         }
     }
@@ -257,9 +250,7 @@ impl CongestionControl for Cubic {
         self.last_max = 0;
         self.min_rtt_ns = 0;
         self.growth = Growth::default();
-        if let Some(hystart) = &mut self.hystart {
-            hystart.reset();
-        }
+        self.hystart.reset();
     }
 
     fn undo(&mut self, _now: Nanos) {

@@ -87,8 +87,6 @@ impl Config {
     pub const MIN_PACKET_BYTES: u32 = 76;
     /// Packets of Ethernet's MTU.
     pub const DEFAULT_PACKET_BYTES: u32 = 1_500;
-    /// Largest packet: an IPv4 packet.
-    pub const MAX_PACKET_BYTES: u32 = 65_535;
     /// Buffers of 10 Gbit/s x 200 ms twice, packets of 1500 bytes.
     pub const MAX_BUFFER: u64 = 350_000;
 

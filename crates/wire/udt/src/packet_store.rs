@@ -103,6 +103,32 @@ impl PacketStore {
         &block.payload[slot * self.stride..][..usize::from(block.lengths[slot])]
     }
 
+    /// Copies the payloads of `packets` from byte `skip` of the first on. Returns the bytes
+    /// copied, the next packet to read, and the bytes of it that are read.
+    pub(crate) fn read(
+        &self,
+        packets: Range<u64>,
+        mut skip: usize,
+        mut into: &mut [u8],
+    ) -> (usize, u64, usize) {
+        let (mut bytes, mut next) = (0, packets.start);
+        while next < packets.end && !into.is_empty() {
+            let rest = &self.payload(next)[skip..];
+            let part = rest.len().min(into.len());
+            let (now, later) = into.split_at_mut(part);
+            now.copy_from_slice(&rest[..part]);
+            into = later;
+            bytes += part;
+            (next, skip) = if part == rest.len() { (next + 1, 0) } else { (next, skip + part) };
+        }
+        (bytes, next, skip)
+    }
+
+    /// The bytes of the payloads of `packets`.
+    pub(crate) fn bytes_of(&self, packets: Range<u64>) -> u64 {
+        packets.map(|packet| self.payload(packet).len() as u64).sum()
+    }
+
     /// The second word of its header.
     pub(crate) fn part(&self, packet: u64) -> u32 {
         self.block(packet).map_or(0, |block| block.parts[(packet % BLOCK) as usize])

@@ -160,34 +160,20 @@ impl Receiver {
     }
 
     /// Reads bytes of a stream that have arrived in order.
-    pub(crate) fn read(&mut self, mut into: &mut [u8]) -> usize {
+    pub(crate) fn read(&mut self, into: &mut [u8]) -> usize {
         if self.socket_type != SocketType::Stream {
             return 0;
         }
-        let mut bytes = 0;
-        while self.read < self.next && !into.is_empty() {
-            let rest = &self.store.payload(self.read)[self.read_bytes..];
-            let part = rest.len().min(into.len());
-            let (now, later) = into.split_at_mut(part);
-            now.copy_from_slice(&rest[..part]);
-            into = later;
-            bytes += part;
-            if part == rest.len() {
-                self.read += 1;
-                self.read_bytes = 0;
-            } else {
-                self.read_bytes += part;
-            }
-        }
+        let bytes;
+        (bytes, self.read, self.read_bytes) =
+            self.store.read(self.read..self.next, self.read_bytes, into);
         self.store.release_before(self.read);
         bytes
     }
 
     /// Discards all bytes of a stream that have arrived in order, and counts them.
     pub(crate) fn discard(&mut self) -> u64 {
-        let unread = self.read..self.next;
-        let bytes: u64 = unread.map(|packet| self.store.payload(packet).len() as u64).sum();
-        let bytes = bytes - self.read_bytes as u64;
+        let bytes = self.store.bytes_of(self.read..self.next) - self.read_bytes as u64;
         self.read = self.next;
         self.read_bytes = 0;
         self.store.release_before(self.read);

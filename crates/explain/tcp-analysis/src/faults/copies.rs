@@ -228,10 +228,6 @@ impl Copies {
     pub(super) fn count(&self, stream: u32) -> u64 {
         self.halves.get(stream as usize).map_or(0, left_out)
     }
-
-    pub(super) fn all(&self) -> u64 {
-        self.halves.iter().map(left_out).sum()
-    }
 }
 
 fn left_out(halves: &[Half; 2]) -> u64 {
