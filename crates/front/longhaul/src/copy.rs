@@ -54,7 +54,7 @@ pub enum CopyEnd {
     },
 }
 
-/// What is copied, and how.
+/// The files to copy, and the transport.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CopyRequest {
@@ -111,7 +111,7 @@ impl CopyRequest {
     /// Checks the fields.
     ///
     /// # Errors
-    /// The field that is wrong, and what it accepts.
+    /// The invalid field, and the values that it accepts.
     pub fn check(&self) -> Result<(), Problem> {
         let wrong = |field, message: String, accepted: String| {
             Err(Problem::field(field, message, accepted))
@@ -127,12 +127,12 @@ impl CopyRequest {
             return wrong(Field::Streams, message, format!("1 to {MAX_STREAMS}"));
         }
         if Algorithm::for_native(&self.congestion).is_none() {
-            let message = format!("'{}' is no congestion control of UDT", self.congestion);
+            let message = format!("'{}' is not a congestion control of UDT", self.congestion);
             return wrong(Field::Congestion, message, "bbr, cubic or reno".to_owned());
         }
         if self.target.is_some() && self.limit.is_some() {
-            let message = "a rate to keep is a limit itself".to_owned();
-            return wrong(Field::Target, message, "one of both".to_owned());
+            let message = "a fixed rate is itself a limit".to_owned();
+            return wrong(Field::Target, message, "or a limit".to_owned());
         }
         match self.target {
             Some(rate) if !(MIN_TARGET..=MAX_TARGET).contains(&rate) => {
@@ -165,7 +165,7 @@ impl CopyEnd {
         match self {
             CopyEnd::Local(path) if path.as_os_str().is_empty() => Err(Problem::new(
                 Fault::Request,
-                "a path is empty; for the current directory use .",
+                "a path is empty; use . for the current directory",
             )),
             CopyEnd::Remote { host, .. } => remote::check_host(host)
                 .map_err(|error| Problem::new(Fault::Request, format!("{host}: {error}"))),
@@ -184,13 +184,13 @@ impl CopyEnd {
     }
 }
 
-/// What happens meanwhile.
+/// Events of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CopyEvent {
-    /// What carries the copy, and why.
+    /// The transport of the copy, and the reason.
     Notice(Notice),
-    /// What is done so far, 50 times a second.
+    /// The progress so far, 50 times a second.
     Progress(Figures),
     /// An entry that was not copied, with the reason, at the end: the first 100.
     NotCopied(String),
@@ -202,13 +202,13 @@ pub enum CopyEvent {
 pub struct CopyDocument {
     /// [`COPY_SCHEMA`].
     pub schema: &'static str,
-    /// What carried it at the end.
+    /// Its transport at the end.
     pub transport: Transport,
     /// Seconds from the request to the end.
     pub elapsed_s: f64,
     /// Mean rate of the file data that the network carried.
     pub rate_bps: u64,
-    /// What held the copy up for most of the time, if that is known: `network`, `source-disk`,
+    /// The limit of the copy for most of the time, if that is known: `network`, `source-disk`,
     /// `destination-disk`.
     pub limited_by: Option<&'static str>,
     /// Share of the time in which the sender waited for the network, 0 to 1; only where this end
@@ -220,7 +220,7 @@ pub struct CopyDocument {
     pub destination_disk_limited: f64,
     /// Times that a lost connection was replaced.
     pub resumed: u32,
-    /// Files, directories and links that are stored.
+    /// Files, directories and links that were stored.
     pub entries: u64,
     /// Entries that failed.
     pub failed: u64,
@@ -255,7 +255,7 @@ impl From<Summary> for CopyDocument {
     }
 }
 
-/// What held the copy up for most of the time, if that is known.
+/// The limit of the copy for most of the time, if that is known.
 fn limited_by(summary: &Summary) -> Option<&'static str> {
     let shares = [
         (summary.destination_limited, "destination-disk"),
@@ -269,7 +269,7 @@ fn limited_by(summary: &Summary) -> Option<&'static str> {
 /// Copies, and continues where a connection fails.
 ///
 /// # Errors
-/// A field that is wrong, a far end that cannot be reached or refuses, an interruption: the same
+/// An invalid field, a far end that cannot be reached or refuses, an interruption: the same
 /// request continues where it stopped.
 pub fn run(
     request: &CopyRequest,

@@ -49,7 +49,7 @@ pub struct Remote {
     pub path: Vec<u8>,
 }
 
-/// Which transport to use.
+/// The transport to use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Choice {
@@ -59,7 +59,7 @@ pub enum Choice {
     Only(Transport),
 }
 
-/// What to copy, and how.
+/// The files to copy, and the transport.
 #[derive(Debug, Clone)]
 pub struct CopyPlan {
     /// All local, or all of one host.
@@ -95,7 +95,7 @@ impl CopyPlan {
     }
 }
 
-/// What carries a copy, and why.
+/// The transport of a copy, and the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Notice {
@@ -108,21 +108,21 @@ pub enum Notice {
     },
     /// Full-size packets vanish on the path: smaller ones are used.
     SmallerPackets(PathMtu),
-    /// What each carried. Unless TCP carried half as much again, UDT stays.
+    /// The rate of each. Unless TCP carried half as much again, UDT stays.
     TriedTcp {
         /// Rate of UDT before the trial.
         udt: BitRate,
         /// Rate of TCP in the trial.
         tcp: BitRate,
-        /// What carries the copy from now on.
+        /// The transport of the copy from now on.
         kept: Transport,
     },
 }
 
-/// What a copy did.
+/// The result of a copy.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
-    /// What carried it at the end.
+    /// Its transport at the end.
     pub transport: Transport,
     /// Seconds from the request to the end.
     pub seconds: f64,
@@ -135,7 +135,7 @@ pub struct Summary {
     pub destination_limited: f64,
     /// Times that the connection failed and the copy was continued.
     pub resumed: u32,
-    /// What was done.
+    /// The totals.
     pub figures: Figures,
     /// Entries that failed, with the reason: the first 100.
     pub problems: Vec<String>,
@@ -150,7 +150,7 @@ enum Direction {
 /// Copies, and continues where a connection fails. `report` learns what carries it.
 ///
 /// # Errors
-/// Why the copy ended early.
+/// The reason the copy ended early.
 pub fn copy(
     plan: &CopyPlan,
     progress: &Progress,
@@ -202,7 +202,7 @@ fn direction(plan: &CopyPlan) -> Result<Direction, CopyError> {
             let mut sources = Vec::new();
             for source in &plan.sources {
                 let End::Local(path) = source else {
-                    return wrong("one side is this host: copy to it first, then from it");
+                    return wrong("one side must be this host: copy to it first, then from it");
                 };
                 sources.push(path.clone());
             }
@@ -215,10 +215,10 @@ fn direction(plan: &CopyPlan) -> Result<Direction, CopyError> {
             let (mut sources, mut host) = (Vec::new(), None);
             for source in &plan.sources {
                 let End::Remote(remote) = source else {
-                    return wrong("one of both sides is HOST:PATH; for local copies use cp");
+                    return wrong("one side must be HOST:PATH; for local copies use cp");
                 };
                 if host.get_or_insert(&remote.host) != &&remote.host {
-                    return wrong("all sources are on one host");
+                    return wrong("all sources must be on one host");
                 }
                 sources.push(remote.path.clone());
             }
