@@ -28,7 +28,7 @@ macro_rules! fields {
 }
 
 fields! {
-    /// Memory for packets that wait to be written.
+    /// Memory for packets waiting to be written.
     Buffer = "buffer",
     /// A connection of a file with several.
     Connection = "connection",
@@ -40,7 +40,7 @@ fields! {
     Settings = "settings",
     /// Directions of the data.
     Directions = "directions",
-    /// How often a test is repeated.
+    /// The number of repetitions of a test.
     Repeat = "repeat",
     /// Parallel connections.
     Streams = "streams",
@@ -48,13 +48,13 @@ fields! {
     AllowCommands = "allow_commands",
     /// Consent to set sysctls of other hosts.
     AllowSysctls = "allow_sysctls",
-    /// How often something is tried.
+    /// The maximum number of attempts.
     Attempts = "attempts",
     /// Captures of packets.
     Capture = "capture",
     /// The directory of results.
     Folder = "folder",
-    /// Whether a lab forwards to the machine's network.
+    /// True if a lab forwards to the machine's network.
     Nat = "nat",
     /// Environment variables of programs.
     Environment = "environment",
@@ -72,7 +72,7 @@ fields! {
     To = "to",
     /// The limits of a server's tests.
     Limits = "limits",
-    /// How long a server waits for its one test.
+    /// The time that a server waits for its one test.
     IdleTimeout = "idle_timeout_s",
     /// A file with tokens.
     Tokens = "tokens",
@@ -94,7 +94,7 @@ fields! {
     Ports = "ports",
     /// Hosts at the other ends of connections.
     Destinations = "destinations",
-    /// What is copied.
+    /// The files to copy.
     Sources = "sources",
     /// A rate to keep.
     Target = "target",
@@ -160,7 +160,7 @@ fields! {
     Protocol = "protocol",
     /// RTT probes around a test.
     Latency = "latency",
-    /// Whether a second test decides between two causes.
+    /// True if a second test decides between two causes.
     Decide = "decide",
     /// The maximum loss of a rate search.
     LossTarget = "loss_target",
@@ -236,7 +236,7 @@ fields! {
     SendTimeout = "send_timeout",
     /// The timeout of a connection attempt.
     ConnectTimeout = "connect_timeout",
-    /// How long the CPU's load is measured before a test.
+    /// The time for which the CPU's load is measured before a test.
     WatchLoad = "watch_load",
 }
 

@@ -1,8 +1,8 @@
-//! What is wrong, whose fault it is, and what would be accepted instead.
+//! Problems of requests: the error, whose fault it is, and what would be accepted instead.
 //!
 //! A [`Problem`] names a field of the request, never a flag or a form field: a command line
 //! shows [`Field::Rate`] as `--rate`, a page as the label of its input. Messages of errors name
-//! fields in the same way: `format!("give {}", Field::Rate)`, of which [`with_names`] makes the
+//! fields in the same way: `format!("give {}", Field::Rate)`, which [`with_names`] turns into the
 //! front end's text.
 
 mod field;
@@ -12,7 +12,7 @@ pub use field::{Field, stored, with_names};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Who can remove a problem.
+/// The party that can remove a problem.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -37,17 +37,17 @@ pub enum Fault {
 pub struct Remedy {
     /// The field of the request.
     pub field: Field,
-    /// What it accepts, after "give": `a rate such as 1gbit`. Empty where the field says it.
+    /// The accepted values, after "give": `a rate such as 1gbit`. Empty if the field says it.
     pub accepted: String,
 }
 
-/// Why a request was not carried out.
+/// The reason a request was not carried out.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
-    /// Who can remove it.
+    /// The party that can remove it.
     pub fault: Fault,
-    /// What is wrong, with the remedy unless a field has it: one line, without a full stop; fields
+    /// The error, with the remedy unless a field has it: one line, without a full stop; fields
     /// stand in it as `‹rate›`.
     pub message: String,
     /// The field that removes it.
@@ -66,7 +66,7 @@ impl Problem {
         Problem::new(Fault::Request, message).with(field, accepted)
     }
 
-    /// The same, removed by `field`.
+    /// Adds the field that removes the problem.
     #[must_use]
     pub fn with(self, field: Field, accepted: impl Into<String>) -> Self {
         Problem { remedy: Some(Remedy { field, accepted: accepted.into() }), ..self }

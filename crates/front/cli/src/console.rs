@@ -19,10 +19,10 @@ use terminal_size::{Height, Width, terminal_size_of};
 
 /// Columns where the stream is not a terminal.
 const WIDTH: usize = 80;
-/// Lines, likewise.
+/// Lines where the stream is not a terminal.
 const HEIGHT: usize = 24;
 
-/// When to use colour.
+/// The use of colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Colour {
     /// On a terminal, unless NO_COLOR is set
@@ -40,11 +40,11 @@ pub(crate) struct Console {
     pub(crate) out: Style,
     /// Style of standard error.
     pub(crate) err: Style,
-    /// Whether standard error is a terminal that can overwrite lines.
+    /// True if standard error is a terminal that can overwrite lines.
     live: bool,
     /// The live line or block that is shown: its lines above the cursor's.
     open: Option<usize>,
-    /// Whether standard output is closed (EPIPE).
+    /// True if standard output is closed (EPIPE).
     closed: bool,
 }
 
@@ -102,7 +102,7 @@ impl Console {
         }
     }
 
-    /// Whether standard output is still open, as far as is known.
+    /// Returns true if standard output is still open, as far as is known.
     pub(crate) fn is_open(&self) -> bool {
         !self.closed
     }
@@ -215,13 +215,13 @@ pub(crate) fn help(text: &str, colour: bool, to_error: bool) {
         write_err(&text);
     } else {
         let mut out = io::stdout().lock();
-        // A closed pipe (a pager that was quit) is no error.
+        // A closed pipe (a pager that was quit) is not an error.
         let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     }
 }
 
-/// Broken between words where it is wider than the terminal on standard error; in a file or a
-/// pipe a message stays one line.
+/// Breaks a message between words where it is wider than the terminal on standard error; in a file
+/// or a pipe, a message stays on one line.
 fn on_stderr(text: String) -> String {
     folded(text, terminal_size_of(io::stderr()))
 }
@@ -238,7 +238,7 @@ fn write_err(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }
 
-/// Whether the locale's encoding is UTF-8 (POSIX: the first of these that is set).
+/// Returns true if the locale's encoding is UTF-8 (POSIX: the first of these that is set).
 fn has_unicode() -> bool {
     ["LC_ALL", "LC_CTYPE", "LANG"]
         .into_iter()

@@ -19,8 +19,8 @@ fn pages(path: &Path) -> Vec<PathBuf> {
     entries.flat_map(|entry| pages(&entry)).collect()
 }
 
-/// The simple commands of a line, as sh(1) would cut it up; redirections and
-/// comments are left out, and `$(…)` counts as a word.
+/// The simple commands of a line, as sh(1) would split it; redirections and
+/// comments are omitted, and `$(…)` counts as a word.
 pub(crate) fn simple_commands(line: &str) -> Vec<Vec<String>> {
     let mut commands = vec![Vec::new()];
     let mut word: Option<String> = None;

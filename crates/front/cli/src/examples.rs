@@ -4,7 +4,7 @@ use crate::Cli;
 use crate::documented::{check, simple_commands};
 use clap::{Command, CommandFactory};
 
-/// Commands without commands below them, with their names from the top.
+/// Commands without subcommands, with their full names.
 fn leaves<'a>(command: &'a Command, path: &str, found: &mut Vec<(String, &'a Command)>) {
     let shown = |one: &&Command| !one.is_hide_set() && one.get_name() != "help";
     for below in command.get_subcommands().filter(shown) {
@@ -68,7 +68,7 @@ fn every_command_has_examples_that_it_accepts() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
-/// Whether a command line is one of this command, or of one below.
+/// Returns true if a command line is one of this command, or of one below.
 fn is_of(words: &[String], path: &str) -> bool {
     let words = words.iter().skip_while(|word| *word != "longhaul").map(String::as_str);
     let mut path = path.split(' ').peekable();

@@ -1,4 +1,4 @@
-//! How a subcommand ends: its exit code, and a one-line error.
+//! The end of a subcommand: its exit code, and a one-line error.
 
 use clap::Command;
 use longhaul::{Fault, Field, Problem};
@@ -16,12 +16,12 @@ pub(crate) const USAGE: Code = 2;
 pub(crate) const NOT_VALID: Code = 3;
 pub(crate) const WORSE: Code = 4;
 
-/// Why a subcommand failed: one line for the user.
+/// The reason a subcommand failed, as one line for the user.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) code: Code,
     line: String,
-    /// The word that is wrong, and the one that was probably meant.
+    /// The wrong word, and the one that was probably meant.
     meant: Option<(String, String)>,
 }
 
@@ -40,7 +40,7 @@ impl Failure {
         Failure { code, line: untrusted::line(&with_flags(line), false), meant: None }
     }
 
-    /// The same, with a word of the command line and the one that was probably meant.
+    /// Adds a word of the command line and the one that was probably meant.
     pub(crate) fn meaning(self, wrong: &str, meant: Option<impl Into<String>>) -> Self {
         Failure { meant: meant.map(|meant| (wrong.to_owned(), meant.into())), ..self }
     }
@@ -50,7 +50,7 @@ impl Failure {
         self.meant.as_ref().map(|(wrong, meant)| (wrong.as_str(), meant.as_str()))
     }
 
-    /// The same, where a file's path is a detail of ours, by a name that the user knows.
+    /// Replaces an internal file path by a name that the user knows.
     pub(crate) fn with_name(self, path: &str, name: &str) -> Self {
         Failure { line: self.line.replace(path, name), ..self }
     }
@@ -68,7 +68,7 @@ impl From<Problem> for Failure {
     }
 }
 
-/// A message of a crate below, which names fields of requests, with the flags that set them.
+/// Replaces the fields that a message of a lower crate names by the flags that set them.
 pub(crate) fn with_flags(message: &str) -> String {
     longhaul::with_names(message, |field| flag(field).to_owned())
 }
@@ -76,23 +76,23 @@ pub(crate) fn with_flags(message: &str) -> String {
 /// The long flags of the verb that runs.
 static OF_VERB: OnceLock<Vec<String>> = OnceLock::new();
 
-/// Tells which verb runs: some name a field otherwise.
+/// Records the verb that runs: some verbs have another name for a field.
 pub(crate) fn set_verb(verb: &Command) {
     let longs = verb.get_arguments().filter_map(|argument| {
         Some(argument.get_long_and_visible_aliases()?.into_iter().map(|name| format!("--{name}")))
     });
-    // A process has one verb; tests have several, for which the first flag serves.
+    // A process runs one verb; tests run several, for which the first flag is used.
     let _ = OF_VERB.set(longs.flatten().collect());
 }
 
-/// The flag, or the argument, of a request's field: the one that the verb has.
+/// The flag or the argument that sets a request's field in the current verb.
 pub(crate) fn flag(field: Field) -> &'static str {
     let flags = flags(field);
     let has = |flag: &&&str| OF_VERB.get().is_some_and(|all| all.iter().any(|one| one == **flag));
     flags.iter().find(has).or(flags.first()).copied().unwrap_or_default()
 }
 
-/// What verbs call a request's field.
+/// The names of a request's field on the command line.
 pub(crate) const fn flags(field: Field) -> &'static [&'static str] {
     match field {
         Field::AllowCommands => &["--allow-commands"],

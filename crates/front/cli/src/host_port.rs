@@ -37,7 +37,7 @@ impl PortOption for Option<u16> {
 /// Splits a port from a host, and brackets from an IPv6 address.
 ///
 /// # Errors
-/// A port that is none, or that contradicts the option.
+/// An invalid port, or one that contradicts the option.
 pub(crate) fn split(host: &mut String, option: &mut impl PortOption) -> Result<(), Failure> {
     if let Some((_, rest)) = host.split_once("://") {
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
@@ -51,7 +51,7 @@ pub(crate) fn split(host: &mut String, option: &mut impl PortOption) -> Result<(
     if let Some(port) = port {
         let number = port.parse().ok().filter(|port| *port > 0).ok_or_else(|| {
             Failure::usage(format!(
-                "'{port}' in '{host}' is no port: give HOST:PORT with a port from 1 to 65535"
+                "'{port}' in '{host}' is not a port: give HOST:PORT with a port from 1 to 65535"
             ))
         })?;
         if !option.set(number) {

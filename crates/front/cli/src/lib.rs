@@ -57,7 +57,7 @@ Examples:
   longhaul baseline HOST     measure a path thoroughly, to compare next week
   longhaul copy FILE HOST:   copy files over long paths, verified and resumable
   longhaul capture eth0 -w F capture the headers of packets
-  longhaul pcap FILE         show what is in a capture
+  longhaul pcap FILE         show the contents of a capture
   longhaul ping HOST         measure RTT and loss, with percentiles
   longhaul trace HOST        show the route, with loss and RTT of each hop
   longhaul doctor --to HOST  check this host for that path, with each fix
@@ -68,7 +68,7 @@ Examples:
   longhaul lab run --link rate=1gbit,rtt=50ms -- ping -c 3 server
 
 Exit codes: 0 success, 1 failure, 2 usage error or missing privileges,
-3 invalid result, 4 worse than the result compared with (--fail-if-worse).";
+3 invalid result, 4 worse than the earlier result (--fail-if-worse).";
 
 #[derive(Debug, Subcommand)]
 enum Verb {

@@ -1,5 +1,5 @@
-//! The type of flags that name an output file or directory: what is written where a path of this
-//! type says is opened by [`host::output_file`] or [`host::capture_file`] alone.
+//! The type of flags that name an output file or directory. Only [`host::output_file`] and
+//! [`host::capture_file`] open such paths.
 
 use std::ffi::OsString;
 use std::ops::Deref;

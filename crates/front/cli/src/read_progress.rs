@@ -1,4 +1,4 @@
-//! What is shown while captures are read.
+//! Progress while captures are read.
 
 use crate::console::Console;
 use longhaul::pcap::{ReadEvent, ReadProgress};

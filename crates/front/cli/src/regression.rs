@@ -9,20 +9,21 @@ use record::{BaselineComparison, Comparison};
 pub(crate) struct RegressionArgs {
     /// Exit with 4 if the goodput is significantly lower
     ///
-    /// By at least PERCENT, if given. A difference that is not significant at 95 % is none.
+    /// With PERCENT, only if it is lower by at least that much. Differences that are not
+    /// significant at the 95 % level are ignored.
     #[arg(long, value_name = "PERCENT", requires = "compare", num_args = 0..=1)]
     #[arg(default_missing_value = "0", value_parser = percent, help_heading = "Output")]
     fail_if_worse: Option<f64>,
 }
 
 impl RegressionArgs {
-    /// The exit code of a test that was otherwise as `code` says.
+    /// Returns the exit code of a test that would otherwise end with `code`.
     pub(crate) fn code_of(&self, code: Code, comparison: Option<&Comparison>) -> Code {
         let is_worse = comparison.is_some_and(|one| self.is_worse(one, one.real));
         if code == DONE && is_worse { WORSE } else { code }
     }
 
-    /// The same of a baseline: one condition that is worse suffices.
+    /// Returns the exit code of a baseline: one worse condition suffices.
     pub(crate) fn code_of_baseline(
         &self,
         code: Code,

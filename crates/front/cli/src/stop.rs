@@ -11,7 +11,7 @@ pub(crate) fn on_signals() -> StopFlag {
     stop
 }
 
-/// The same for a flag that is there already.
+/// Raises an existing flag at the first signal.
 pub(crate) fn raise_on_signals(stop: &StopFlag) {
     signals::block();
     let raised = stop.clone();

@@ -20,7 +20,7 @@ pub(crate) struct Forms {
     /// Write the result to a self-contained HTML page
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<OutputPath>,
-    /// Show each stream even above four, not only the sum
+    /// Show each stream, even if there are more than four
     #[arg(long)]
     each: bool,
 }
@@ -43,7 +43,7 @@ pub(crate) fn print(
     Ok(code)
 }
 
-/// Prints the result, with what else is known of it.
+/// Prints the result with its notes.
 pub(crate) fn print_with(
     console: &mut Console,
     measurement: &Measurement,
@@ -94,7 +94,7 @@ pub(crate) fn code(measurement: &Measurement) -> Code {
     }
 }
 
-/// Whether nothing at all arrived in a direction.
+/// Returns true if nothing at all arrived in a direction.
 pub(crate) fn carried_nothing(measurement: &Measurement) -> bool {
     let of = |reverse| measurement.streams.iter().filter(move |stream| stream.reverse == reverse);
     let carried = |reverse| of(reverse).any(|stream| stream.received_bytes > 0);

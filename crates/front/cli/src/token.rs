@@ -12,11 +12,11 @@ use std::path::{Path, PathBuf};
 pub(crate) struct TokenArgs {
     /// Token of a server with --tokens
     ///
-    /// Other users of this host see it in the list of processes, unlike --token-file and the
-    /// environment variable LONGHAUL_TOKEN, the default.
+    /// Other users of this host can see it in the process list, unlike --token-file and the
+    /// environment variable LONGHAUL_TOKEN, which is the default.
     #[arg(long, value_name = "TOKEN", conflicts_with = "token_file")]
     token: Option<String>,
-    /// The same, read from FILE
+    /// Read that token from FILE
     ///
     /// "-" reads the token from standard input. Only its owner should be able to read the file.
     #[arg(long, value_name = "FILE")]

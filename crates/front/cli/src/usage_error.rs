@@ -123,7 +123,7 @@ fn in_words(line: &str) -> String {
 }
 
 /// clap takes `-1ms` for a flag. Where it is the value of an argument that
-/// rejects it, that is what is wrong: the value, and the message.
+/// rejects it, the error is about the value, with its message.
 fn negative_number(command: &Command, arguments: &[OsString]) -> Option<(String, String)> {
     let is_negative = |word: &str| {
         let number = word.strip_prefix(['-', '\u{2212}']);
@@ -152,7 +152,7 @@ fn accept_hyphens(command: Command) -> Command {
     command.mut_args(accept).mut_subcommands(accept_hyphens)
 }
 
-/// What an argument such as `--rtt <RTT>` is, as the subject of a sentence.
+/// The quantity of an argument such as `--rtt <RTT>`, as the subject of a sentence.
 fn quantity(argument: &str) -> &'static str {
     let name = argument.rsplit_once('<').map_or(argument, |(_, name)| name);
     match name.trim_end_matches(['>', '.']) {

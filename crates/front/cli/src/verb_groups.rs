@@ -3,7 +3,7 @@
 use clap::Command;
 use std::fmt::Write;
 
-/// Each command once, by what it is for.
+/// Each command once, by purpose.
 const GROUPS: [(&str, &[&str]); 6] = [
     ("Measure", &["test", "server", "baseline", "ping", "trace", "watch"]),
     ("Explain", &["explain", "doctor", "capture", "pcap"]),

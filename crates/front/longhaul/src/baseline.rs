@@ -1,4 +1,4 @@
-//! Everything about a path in five minutes, to compare with later.
+//! A thorough measurement of a path in five minutes, for later comparison.
 //!
 //! ```no_run
 //! use longhaul::StopFlag;
@@ -36,22 +36,22 @@ use serde::Serialize;
 use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
-/// What [`run`] reports while it runs, in order.
+/// Events of [`run`], in order.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BaselineEvent {
     /// The servers of a list are pinged.
     Pinging {
-        /// How many.
+        /// Their number.
         servers: usize,
-        /// Those of them that are done.
+        /// The number that is done.
         done: usize,
     },
     /// A server of the list does not answer.
     Unreachable {
         /// Its name.
         host: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// The server of the list that is measured to.
@@ -60,7 +60,7 @@ pub enum BaselineEvent {
     Rejected {
         /// Its name.
         host: String,
-        /// Why.
+        /// The reason.
         problem: Problem,
     },
     /// The server's name is resolved.
@@ -74,20 +74,20 @@ pub enum BaselineEvent {
         host: String,
         /// IPv4 or IPv6.
         family: AddressFamily,
-        /// What is probed, in words.
+        /// The probe, in words.
         step: String,
     },
     /// Other traffic of this host is observed.
     ObservingTraffic,
     /// The tests begin.
     Begun {
-        /// How many there will be.
+        /// Their expected number.
         tests: u32,
         /// The time that they are expected to take, s.
         expected_s: f64,
         /// The seed of their order.
         seed: u64,
-        /// Whether that is longer than they should take: three of each condition are run.
+        /// True if that exceeds the time requested: at least three of each condition run.
         exceeds: bool,
     },
     /// A test runs.
@@ -101,9 +101,9 @@ pub enum BaselineEvent {
     },
     /// A test failed.
     Failed {
-        /// What it measured.
+        /// Its condition.
         condition: TestCondition,
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
@@ -116,7 +116,7 @@ struct Server {
     token: Option<String>,
 }
 
-/// What cannot be measured: the request, or this server.
+/// An obstacle to measuring: the request, or this server.
 enum Unmeasured {
     /// The next server would not help.
     Fatal(Problem),
@@ -124,11 +124,11 @@ enum Unmeasured {
     Server(Problem),
 }
 
-/// Measures the path to a server, or to the nearest fast one of a list. An interruption leaves
-/// what was measured until then.
+/// Measures the path to a server, or to the nearest fast one of a list. If interrupted, returns
+/// the results so far.
 ///
 /// # Errors
-/// A field that is wrong; no server that can be used; no test that succeeded.
+/// An invalid field; no server that can be used; no test that succeeded.
 pub fn run(
     request: &BaselineRequest,
     on_event: &mut dyn FnMut(BaselineEvent),
@@ -179,7 +179,7 @@ impl Session<'_> {
             let Some(chosen) = chosen else { return Err(servers::none_usable(&choice)) };
             let (host, ports) = (chosen.host.clone(), chosen.ports.0..=chosen.ports.1);
             on_event(BaselineEvent::Chosen(chosen.clone()));
-            // Whoever runs it is nobody to prove anything to: no token.
+            // Servers of a list get no token: their operators are unknown.
             let server = Server { host, ports, token: None };
             match self.measure(&server, on_event) {
                 Ok(report) => {
@@ -242,7 +242,7 @@ impl Session<'_> {
         let mut notes = measured.notes;
         if self.stop.is_raised() {
             notes.push(format!(
-                "interrupted in round {}: what was measured until then is reported",
+                "interrupted in round {}: only the results up to then are reported",
                 measured.rounds
             ));
         }

@@ -23,7 +23,7 @@ use crate::{Fault, Problem};
 use model::calc;
 use serde::{Deserialize, Serialize};
 
-/// What is computed.
+/// The calculation.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CalcRequest {
@@ -49,7 +49,7 @@ impl CalcRequest {
     /// Checks the question.
     ///
     /// # Errors
-    /// What is wrong, with an example of what is accepted.
+    /// The error, with an example of an accepted value.
     pub fn check(&self) -> Result<(), Problem> {
         run(self).map(drop)
     }
@@ -58,7 +58,7 @@ impl CalcRequest {
 /// Computes the answer.
 ///
 /// # Errors
-/// What is wrong with the question, with an example of what is accepted.
+/// An error in the question, with an example of an accepted value.
 pub fn run(request: &CalcRequest) -> Result<CalcResult, Problem> {
     match request {
         CalcRequest::Window(question) => calc::window(question),
@@ -76,7 +76,7 @@ pub fn run(request: &CalcRequest) -> Result<CalcResult, Problem> {
 /// Bandwidth-delay product, window and buffers of a path.
 ///
 /// # Errors
-/// What is wrong with the question.
+/// An error in the question.
 pub fn bdp(question: &BdpQuestion) -> Result<BdpReport, Problem> {
     model::bdp_report(question).map_err(|error| Problem::new(Fault::Request, error))
 }

@@ -29,7 +29,7 @@ use units::ByteCount;
 const BUFFERS: RangeInclusive<ByteCount> =
     ByteCount::from_bytes(2 << 20)..=ByteCount::from_bytes(1 << 30);
 
-/// What to capture, and where to.
+/// The packets to capture, and their destination.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CaptureRequest {
@@ -39,11 +39,11 @@ pub struct CaptureRequest {
     pub filter: String,
     /// Bytes of a packet that are kept, up to 262,144; 0 for all of it.
     pub snaplen: u32,
-    /// Memory for packets that wait to be written, from 2 MiB to 1 GiB.
+    /// Memory for packets waiting to be written, from 2 MiB to 1 GiB.
     pub buffer: ByteCount,
-    /// True for the adapter's timestamps of received packets.
+    /// True for adapter timestamps of received packets.
     pub hardware_timestamps: bool,
-    /// True to receive packets to other hosts, too.
+    /// True to also receive packets addressed to other hosts.
     pub promiscuous: bool,
     /// Where the packets go.
     pub output: CaptureOutput,
@@ -67,7 +67,7 @@ pub enum CaptureOutput {
     Rotating {
         /// Their name, without the number.
         path: PathBuf,
-        /// How many there are.
+        /// Their number.
         files: usize,
         /// The size of each.
         size: ByteCount,
@@ -79,9 +79,9 @@ pub enum CaptureOutput {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CaptureFormat {
-    /// With names, statistics and directions.
+    /// With interface names, statistics and directions.
     Pcapng,
-    /// For programs that read nothing else.
+    /// For programs that cannot read pcapng.
     Pcap,
 }
 
@@ -110,10 +110,10 @@ impl CaptureRequest {
         CaptureRequest { interface, output, ..CaptureRequest::default() }
     }
 
-    /// Judges the request before anything is opened.
+    /// Checks the request before anything is opened.
     ///
     /// # Errors
-    /// The field that is wrong, and what it accepts.
+    /// The invalid field, and the values that it accepts.
     pub fn check(&self) -> Result<(), Problem> {
         if self.path().as_os_str().is_empty() {
             return Err(Problem::field(Field::Output, "no file for the packets", ""));
@@ -163,7 +163,7 @@ impl CaptureRequest {
     }
 }
 
-/// What happens during a capture.
+/// Events of a capture.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CaptureEvent {
@@ -171,7 +171,7 @@ pub enum CaptureEvent {
     Started {
         /// Bytes that are kept of each packet.
         snaplen: u32,
-        /// The memory for packets that wait to be written.
+        /// The memory for packets waiting to be written.
         buffer: ByteCount,
     },
     /// A second has passed.
@@ -180,7 +180,7 @@ pub enum CaptureEvent {
     Down,
 }
 
-/// What has been captured so far.
+/// The totals so far.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct CaptureProgress {
     /// Packets that were written.
@@ -204,7 +204,7 @@ impl From<&Totals> for CaptureProgress {
     }
 }
 
-/// What comes out.
+/// The result.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct CaptureDocument {
@@ -212,11 +212,11 @@ pub struct CaptureDocument {
     pub schema: String,
     /// Longhaul's version.
     pub version: String,
-    /// What was captured.
+    /// The capture.
     #[serde(flatten)]
     pub report: CaptureReport,
-    /// Why the capture ended early: the disk is full, or the interface was removed. Not part of
-    /// the document, so it is `None` after [`crate::run`].
+    /// The reason the capture ended early: the disk is full, or the interface was removed. Not part
+    /// of the document, so it is `None` after [`crate::run`].
     #[serde(skip)]
     pub problem: Option<Problem>,
 }
@@ -228,7 +228,7 @@ pub struct CaptureDocument {
 /// theirs. [`crate::run`] runs this in a helper process: see [`crate::init`].
 ///
 /// # Errors
-/// A field that is wrong, an unknown interface, no privilege, a file that cannot be created.
+/// An invalid field, an unknown interface, no privilege, a file that cannot be created.
 pub fn run(
     request: &CaptureRequest,
     on_event: &mut dyn FnMut(CaptureEvent),
@@ -242,7 +242,7 @@ pub fn run(
     run_to(request, output, on_event, stop)
 }
 
-/// The same to an output that is open already, such as a pipe; that of the request is left alone.
+/// Captures to an output that is open already, such as a pipe; ignores the request's output.
 ///
 /// # Errors
 /// As [`run`].

@@ -32,9 +32,9 @@ const LIMITING: f64 = 0.25;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CopyEvent {
-    /// What carries the copy, and why.
+    /// The transport of the copy, and the reason.
     Notice(Notice),
-    /// What is done so far, 50 times a second.
+    /// The progress so far, 50 times a second.
     Progress(Figures),
     /// An entry that was not copied, with the reason, at the end: the first 100.
     NotCopied(String),
@@ -46,13 +46,13 @@ pub enum CopyEvent {
 pub struct CopyDocument {
     /// [`COPY_SCHEMA`].
     pub schema: &'static str,
-    /// What carried it at the end.
+    /// Its transport at the end.
     pub transport: Transport,
     /// Seconds from the request to the end.
     pub elapsed_s: f64,
     /// Mean rate of the file data that the network carried.
     pub rate_bps: u64,
-    /// What held the copy up for most of the time, if that is known: `network`, `source-disk`,
+    /// The limit of the copy for most of the time, if that is known: `network`, `source-disk`,
     /// `destination-disk`.
     pub limited_by: Option<&'static str>,
     /// Share of the time in which the sender waited for the network, 0 to 1; only where this end
@@ -64,7 +64,7 @@ pub struct CopyDocument {
     pub destination_disk_limited: f64,
     /// Times that a lost connection was replaced.
     pub resumed: u32,
-    /// Files, directories and links that are stored.
+    /// Files, directories and links that were stored.
     pub entries: u64,
     /// Entries that failed.
     pub failed: u64,
@@ -99,7 +99,7 @@ impl From<Summary> for CopyDocument {
     }
 }
 
-/// What held the copy up for most of the time, if that is known.
+/// The limit of the copy for most of the time, if that is known.
 fn limited_by(summary: &Summary) -> Option<&'static str> {
     let shares = [
         (summary.destination_limited, "destination-disk"),
@@ -113,7 +113,7 @@ fn limited_by(summary: &Summary) -> Option<&'static str> {
 /// Copies, and continues where a connection fails.
 ///
 /// # Errors
-/// A field that is wrong, a far end that cannot be reached or refuses, an interruption: the same
+/// An invalid field, a far end that cannot be reached or refuses, an interruption: the same
 /// request continues where it stopped.
 pub fn run(
     request: &CopyRequest,

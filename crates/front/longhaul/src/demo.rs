@@ -37,7 +37,7 @@ pub struct DemoRequest {
     pub after_s: f64,
 }
 
-/// What happens, in order.
+/// Events, in order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DemoEvent {
@@ -47,7 +47,7 @@ pub enum DemoEvent {
     Begins(DemoRun),
     /// A report interval of a transfer has passed.
     Interval {
-        /// Which transfer.
+        /// The transfer.
         run: DemoRun,
         /// Its end, in seconds since the transfer began.
         to_s: f64,
@@ -81,7 +81,7 @@ impl DemoRequest {
     /// Checks the fields.
     ///
     /// # Errors
-    /// The field that is wrong, and what it accepts.
+    /// The invalid field, and the values that it accepts.
     pub fn check(&self) -> Result<(), Problem> {
         if self.rate == BitRate::ZERO {
             return Err(Problem::field(Field::Rate, "a rate of zero", "a rate above 0"));
@@ -120,7 +120,7 @@ impl DemoEvent {
 /// [`crate::run`] does so.
 ///
 /// # Errors
-/// A field that is wrong, no privilege for a lab, an interruption.
+/// An invalid field, no privilege for a lab, an interruption.
 pub fn run(
     request: &DemoRequest,
     on_event: &mut (dyn FnMut(DemoEvent) + Send),

@@ -39,7 +39,7 @@ const USUAL_MTU: u32 = 1_500;
 /// Maximum number of connections that share the rate.
 const MAX_STREAMS: u32 = 65_535;
 
-/// A target, and what is examined.
+/// A target, and the parts of the host and path to examine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DoctorRequest {
@@ -51,7 +51,7 @@ pub struct DoctorRequest {
     pub to: Option<String>,
     /// An open TCP port there.
     pub port: u16,
-    /// Which IP version.
+    /// The IP version.
     pub family: Family,
     /// Parallel connections that share the rate.
     pub streams: u32,
@@ -90,7 +90,7 @@ impl DoctorRequest {
     /// Checks the fields.
     ///
     /// # Errors
-    /// The field that is wrong, and what it accepts.
+    /// The invalid field, and the values that it accepts.
     pub fn check(&self) -> Result<(), Problem> {
         if self.rtt.is_none() && self.to.is_none() {
             let accepted = "such as 100ms, or a far end, to which it is measured";
@@ -101,7 +101,7 @@ impl DoctorRequest {
             return Err(Problem::field(Field::To, "no far end", "a name or an address"));
         }
         if self.port == 0 {
-            return Err(Problem::field(Field::Port, "port 0 is no port", "1 to 65535"));
+            return Err(Problem::field(Field::Port, "port 0 is not valid", "1 to 65535"));
         }
         Ok(())
     }
@@ -109,7 +109,7 @@ impl DoctorRequest {
 
 fn check_target(rate: Option<BitRate>, rtt: Option<Rtt>, streams: u32) -> Result<(), Problem> {
     if rate == Some(BitRate::ZERO) {
-        let message = "a rate of zero needs nothing of a host";
+        let message = "a rate of zero makes no demands on a host";
         return Err(Problem::field(Field::Rate, message, "a rate such as 1gbit"));
     }
     if rtt == Some(Rtt::ZERO) {
@@ -123,7 +123,7 @@ fn check_target(rate: Option<BitRate>, rtt: Option<Rtt>, streams: u32) -> Result
     Ok(())
 }
 
-/// What is examined now.
+/// The examination in progress.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DoctorEvent {
@@ -142,7 +142,7 @@ pub enum DoctorEvent {
 /// is reported as unknown.
 ///
 /// # Errors
-/// A field that is wrong, a device that does not exist, an unknown link rate, a far end without
+/// An invalid field, a device that does not exist, an unknown link rate, a far end without
 /// address or route, a disk that cannot be written.
 pub fn run(
     request: &DoctorRequest,
@@ -193,9 +193,9 @@ fn examine(
         to: to.map(|to| to.ip()),
     };
     let mut facts = match &request.root {
-        Some(root) => {
-            gather(&Root::at(root), &asked, &|_| Nic::unread("not read below another root"))
-        }
+        Some(root) => gather(&Root::at(root), &asked, &|_| {
+            Nic::unread("not read below another root directory")
+        }),
         None => gather(&Root::machine(), &asked, &this_nic),
     };
     if let (Some(name), Fact::Unread { not_readable }) = (&request.device, &facts.device) {
@@ -256,7 +256,7 @@ fn measure_disk(folder: &Path, stop: &StopFlag) -> Result<::doctor::DiskFacts, P
             _ => Fault::Internal,
         };
         let shown = folder.display();
-        let remedy = "name a directory that you may write to";
+        let remedy = "give a directory that you may write to";
         Problem::new(fault, format!("cannot measure the disk at {shown}: {error}; {remedy}"))
     })
 }
@@ -295,7 +295,7 @@ impl CommandsRequest {
     /// Checks the fields.
     ///
     /// # Errors
-    /// The field that is wrong, and what it accepts.
+    /// The invalid field, and the values that it accepts.
     pub fn check(&self) -> Result<(), Problem> {
         check_target(Some(self.rate), Some(self.rtt), self.streams)
     }
@@ -313,7 +313,7 @@ impl CommandsRequest {
 /// ```
 ///
 /// # Errors
-/// A field that is wrong.
+/// An invalid field.
 pub fn commands(request: &CommandsRequest) -> Result<DoctorCommands, Problem> {
     request.check()?;
     let target = target(request.rate, Some(request.rtt), request.streams);
@@ -324,7 +324,7 @@ pub fn commands(request: &CommandsRequest) -> Result<DoctorCommands, Problem> {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PastedRequest {
-    /// The text, of which at most 100,000 lines are read.
+    /// The text; at most 100,000 lines of it are read.
     pub text: String,
 }
 

@@ -48,10 +48,10 @@ impl ExplainRequest {
         ExplainRequest { file: file.into(), connection: None }
     }
 
-    /// Judges the request before the file is opened.
+    /// Checks the request before the file is opened.
     ///
     /// # Errors
-    /// The field that is wrong, and what it accepts.
+    /// The invalid field, and the values that it accepts.
     pub fn check(&self) -> Result<(), Problem> {
         if self.file.as_os_str().is_empty() {
             return Err(Problem::field(Field::Files, "no file to explain", ""));
@@ -60,7 +60,7 @@ impl ExplainRequest {
     }
 }
 
-/// What happens meanwhile.
+/// Events of a run.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ExplainEvent {
@@ -68,7 +68,7 @@ pub enum ExplainEvent {
     Progress(ReadProgress),
 }
 
-/// What a file holds.
+/// The contents of a file.
 #[derive(Debug, Clone)]
 pub enum Explained {
     /// A saved measurement, or the connection of a recording that was selected.
@@ -86,9 +86,9 @@ pub struct Transfers {
     pub is_capture: bool,
     /// At most [`MAX_TRANSFERS`], the largest or first ones; or the selected one.
     pub transfers: Vec<Transfer>,
-    /// How many the file has; of a capture, those that are explained.
+    /// The number that the file has; of a capture, those that are explained.
     pub count: usize,
-    /// What else to know of the file, as sentences.
+    /// Remarks on the file, as sentences.
     pub notes: Vec<String>,
     /// The test that the first one belongs to, in sentences.
     pub test: Vec<String>,
@@ -99,11 +99,11 @@ pub struct Transfers {
 pub struct Transfer {
     /// Its name in the file: `stream 3`, `download`; not to be trusted.
     pub name: String,
-    /// What was measured.
+    /// The measurement.
     pub measurement: Measurement,
 }
 
-/// What comes out.
+/// The result.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
@@ -114,15 +114,15 @@ pub enum ExplainDocument {
     Transfers(Vec<ExplainedTransfer>),
 }
 
-/// A transfer, and what limited it.
+/// A transfer, and its limit.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct ExplainedTransfer {
     /// Its name in the file; empty where there is one transfer.
     pub name: String,
-    /// What limited it.
+    /// Its limit.
     pub finding: Finding,
-    /// What was measured, with what else to know in its notes.
+    /// The measurement, with remarks in its notes.
     pub measurement: Measurement,
 }
 
@@ -135,7 +135,7 @@ impl ExplainedTransfer {
 /// Explains a file.
 ///
 /// # Errors
-/// A file that cannot be read, or is none of those; a connection that it does not have.
+/// A file that cannot be read or has none of these formats; a connection that it does not have.
 pub fn run(
     request: &ExplainRequest,
     on_event: &mut dyn FnMut(ExplainEvent),
@@ -188,7 +188,7 @@ pub fn explain(
     if which.is_some() {
         return Err(Problem::field(
             Field::Connection,
-            "the file is a measurement, which is of one transfer",
+            "the file is a measurement, which has only one transfer",
             "only for a recording, a capture or the result of another tool",
         ));
     }

@@ -45,7 +45,7 @@ const DONE: i32 = 0;
 const FAILED: i32 = 1;
 const TOO_LATE: i32 = 3;
 
-/// Whether [`init`] was called in this process.
+/// True if [`init`] was called in this process.
 static INITIALISED: AtomicBool = AtomicBool::new(false);
 
 /// A line from the helper.
@@ -130,7 +130,7 @@ struct Lines<'a> {
     reader: BufReader<&'a UnixStream>,
     helper: &'a Reexecuted,
     stop: &'a StopFlag,
-    /// Whether the helper got SIGTERM.
+    /// True if the helper got SIGTERM.
     stopped: bool,
 }
 
@@ -146,7 +146,7 @@ impl Lines<'_> {
             match self.reader.by_ref().take(left).read_until(b'\n', &mut line) {
                 Ok(_) if line.last() == Some(&b'\n') => return Ok(Some(line)),
                 Ok(_) if line.len() as u64 >= MAX_LINE => {
-                    return Err(io::Error::other("a line of the helper process is too long"));
+                    return Err(io::Error::other("a line from the helper process is too long"));
                 }
                 // One that was killed while it wrote.
                 Ok(_) => return Ok(None),
@@ -192,7 +192,7 @@ fn serve(socket: &UnixStream) -> i32 {
     Writer(socket).end(&Err(problem))
 }
 
-/// Whether a request makes labs.
+/// Returns true if a request makes labs.
 const fn needs_sandbox(request: &Request) -> bool {
     use Request::{Demo, Lab, LabCheck, Study};
     matches!(request, Demo(_) | Lab(_) | LabCheck(_) | Study(_))
@@ -232,7 +232,7 @@ fn carry_out(request: &Request, ending: &Ending, writer: Writer<'_>) -> Result<D
     })
 }
 
-/// How the work in the helper is told to end.
+/// The way to stop the work in the helper.
 #[derive(Debug, Clone, Default)]
 struct Ending {
     stop: StopFlag,

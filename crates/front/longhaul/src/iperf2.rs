@@ -51,7 +51,7 @@ pub struct Iperf2Document {
     server_reports: Vec<Report>,
 }
 
-/// What the test was asked for.
+/// The parameters of the test.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Serialize)]
 struct Asked {

@@ -12,10 +12,10 @@
 //! }
 //! ```
 //!
-//! A request is plain data, which [`Request::check`] judges before anything is opened; it and all
-//! that comes back can be serialised. There is no flag, no colour and no width of a
-//! terminal in here, and signals are the caller's: [`StopFlag::raise`] ends a run in good order.
-//! The functions of the modules, which [`run`] calls, have the types of one use case alone.
+//! A request is plain data, which [`Request::check`] checks before anything is opened; the request
+//! and everything returned can be serialised. The library has no flags, no colours and no terminal
+//! width, and it leaves signals to the caller: [`StopFlag::raise`] ends a run in good order.
+//! The functions of the modules, which [`run`] calls, have the types of a single use case.
 
 pub mod baseline;
 pub mod calc;
@@ -46,24 +46,24 @@ pub use problem::{Fault, Field, Problem, Remedy, with_names};
 
 use serde::{Deserialize, Serialize};
 
-/// What is to be done.
+/// The use case to carry out.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Request {
-    /// Everything about a path, to compare with later.
+    /// A thorough measurement of a path, for later comparison.
     Baseline(Box<baseline::BaselineRequest>),
     /// Packets of an interface, captured to files. Runs in a helper process, which gives up its
     /// privileges: see [`init`].
     Capture(capture::CaptureRequest),
-    /// What limited the transfers of a file.
+    /// The limits of a file's transfers.
     Explain(explain::ExplainRequest),
     /// The interfaces that can be captured on, and their traffic.
     Interfaces,
-    /// What is in capture files.
+    /// The contents of capture files.
     Pcap(pcap::PcapRequest),
     /// RTT and loss of probes to a host.
     Ping(ping::PingRequest),
-    /// Throughput to a server, and what limits it.
+    /// Throughput to a server, and its limit.
     Test(Box<test::TestRequest>),
     /// One transfer, tuned, in a lab. Runs in a helper process: see [`init`].
     Demo(demo::DemoRequest),
@@ -108,108 +108,108 @@ pub enum Request {
     Watch(watch::WatchRequest),
 }
 
-/// What happens meanwhile.
+/// Events of a run.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Event {
-    /// Of [`baseline::run`].
+    /// Events of [`baseline::run`].
     Baseline(baseline::BaselineEvent),
-    /// Of [`capture::run`].
+    /// Events of [`capture::run`].
     Capture(capture::CaptureEvent),
-    /// Of [`explain::run`].
+    /// Events of [`explain::run`].
     Explain(explain::ExplainEvent),
-    /// Of [`pcap::run`].
+    /// Events of [`pcap::run`].
     Pcap(pcap::PcapEvent),
-    /// Of [`ping::run`].
+    /// Events of [`ping::run`].
     Ping(ping::PingEvent),
-    /// Of [`test::run`].
+    /// Events of [`test::run`].
     Test(test::TestEvent),
-    /// Of [`demo::run`].
+    /// Events of [`demo::run`].
     Demo(demo::DemoEvent),
-    /// Of [`lab::run`].
+    /// Events of [`lab::run`].
     Lab(lab::LabEvent),
-    /// Of [`lab::check::run`].
+    /// Events of [`lab::check::run`].
     LabCheck(lab::check::LabCheckEvent),
-    /// Of [`study::run`].
+    /// Events of [`study::run`].
     Study(study::StudyEvent),
-    /// Of [`trace::run`]: the report so far.
+    /// Events of [`trace::run`]: the report so far.
     Trace(record::TraceReport),
-    /// Of [`tune::run`].
+    /// Events of [`tune::run`].
     Tune(tune::TuneEvent),
-    /// Of [`doctor::run`].
+    /// Events of [`doctor::run`].
     Doctor(doctor::DoctorEvent),
-    /// Of [`server::run`].
+    /// Events of [`server::run`].
     Server(Box<server::ServerEvent>),
-    /// Of [`copy::run`].
+    /// Events of [`copy::run`].
     Copy(copy::CopyEvent),
-    /// Of [`watch::run`].
+    /// Events of [`watch::run`].
     Watch(watch::WatchEvent),
 }
 
-/// What comes out: what `--json` of the program prints.
+/// The result, which `--json` of the program prints.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
 pub enum Document {
-    /// Of [`baseline::run`].
+    /// Document of [`baseline::run`].
     Baseline(Box<record::BaselineReport>),
-    /// Of [`capture::run`].
+    /// Document of [`capture::run`].
     Capture(capture::CaptureDocument),
-    /// Of [`explain::run`].
+    /// Document of [`explain::run`].
     Explain(explain::ExplainDocument),
-    /// Of [`capture::interfaces`].
+    /// Document of [`capture::interfaces`].
     Interfaces(record::InterfacesReport),
-    /// Of [`pcap::run`].
+    /// Document of [`pcap::run`].
     Pcap(pcap::PcapDocument),
-    /// Of [`ping::run`].
+    /// Document of [`ping::run`].
     Ping(record::PingReport),
-    /// Of [`test::run`].
+    /// Document of [`test::run`].
     Test(test::TestDocument),
-    /// Of [`demo::run`].
+    /// Document of [`demo::run`].
     Demo(Box<record::LoopReport>),
-    /// Of [`lab::run`].
+    /// Document of [`lab::run`].
     Lab(lab::LabDocument),
-    /// Of [`lab::check::run`].
+    /// Document of [`lab::check::run`].
     LabCheck(record::PathReport),
-    /// Of [`lab::running::exec`].
+    /// Document of [`lab::running::exec`].
     LabExec(lab::ExecDocument),
-    /// Of [`lab::running::set`].
+    /// Document of [`lab::running::set`].
     LabSet(lab::SetDocument),
-    /// Of [`study::run`] and [`study::report`].
+    /// Document of [`study::run`] and [`study::report`].
     Study(record::StudyReport),
-    /// Of [`study::compare`].
+    /// Document of [`study::compare`].
     StudyCompare(record::StudyComparison),
-    /// Of [`study::export`].
+    /// Document of [`study::export`].
     StudyExport(study::Exported),
-    /// Of [`study::list`].
+    /// Document of [`study::list`].
     StudyList(study::StudyList),
-    /// Of [`trace::run`].
+    /// Document of [`trace::run`].
     Trace(record::TraceReport),
-    /// Of [`tune::run`].
+    /// Document of [`tune::run`].
     Tune(tune::TuneDocument),
-    /// Of [`doctor::run`].
+    /// Document of [`doctor::run`].
     Doctor(Box<doctor::DoctorDocument>),
-    /// Of [`doctor::commands`].
+    /// Document of [`doctor::commands`].
     DoctorCommands(doctor::DoctorCommands),
-    /// Of [`doctor::pasted`].
+    /// Document of [`doctor::pasted`].
     Pasted(doctor::PastedReport),
-    /// Of [`server::run`], whose events say all.
+    /// Document of [`server::run`], whose events say all.
     Server,
-    /// Of [`copy::run`].
+    /// Document of [`copy::run`].
     Copy(copy::CopyDocument),
-    /// Of [`calc::run`].
+    /// Document of [`calc::run`].
     Calc(calc::CalcResult),
-    /// Of [`calc::bdp`].
+    /// Document of [`calc::bdp`].
     Bdp(calc::BdpReport),
-    /// Of [`watch::run`]: the last report.
+    /// Document of [`watch::run`]: the last report.
     Watch(record::WatchReport),
 }
 
 impl Request {
-    /// Judges the request, as [`run`] does before it opens anything.
+    /// Checks the request, as [`run`] does before it opens anything.
     ///
     /// # Errors
-    /// The field that is wrong, and what it accepts.
+    /// The invalid field, and the values that it accepts.
     pub fn check(&self) -> Result<(), Problem> {
         match self {
             Request::Baseline(request) => request.check()?,
@@ -247,7 +247,7 @@ impl Request {
 /// Carries out a request. Blocks until it is done, or until `stop` is raised.
 ///
 /// # Errors
-/// What is wrong and whose fault it is.
+/// The error, and whose fault it is.
 pub fn run(
     request: Request,
     on_event: &mut dyn FnMut(Event),

@@ -1,9 +1,9 @@
-//! What is in capture files: summaries, conversations, TCP streams, single packets, and two
+//! The contents of capture files: summaries, conversations, TCP streams, single packets, and two
 //! captures of one transfer aligned.
 //!
 //! [`run`] carries out a [`PcapRequest`] and returns its document. The functions of each view
-//! ([`read`], [`streams::read`], [`packets::run`] and so on) show what they find while they
-//! read, so that nothing is collected which the caller does not keep.
+//! ([`read`], [`streams::read`], [`packets::run`] and so on) pass on what they find while they
+//! read, so nothing is collected that the caller does not keep.
 //!
 //! ```
 //! use longhaul::pcap::{self, PcapDocument, PcapRequest};
@@ -13,7 +13,7 @@
 //! # let path = folder.to_owned() + "loss-middle.pcap.gz";
 //! let request = PcapRequest::new(path);
 //! let document = pcap::run(&request, &mut |_| (), &StopFlag::new())?;
-//! let PcapDocument::Summary(summary) = document else { panic!("a summary was asked for") };
+//! let PcapDocument::Summary(summary) = document else { panic!("a summary was requested") };
 //! assert_eq!(summary.files[0].conversations.len(), 1);
 //! # Ok::<(), longhaul::Problem>(())
 //! ```
@@ -73,7 +73,7 @@ const TOP: usize = 5;
 /// Rows of a list in a document that [`run`] returns; the functions of the views have no limit.
 const MAX_ROWS: usize = 50_000;
 
-/// How far a file has been read.
+/// The progress of reading a file.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ReadProgress {
     /// Its name.
@@ -86,7 +86,7 @@ pub struct ReadProgress {
     pub seconds: f64,
 }
 
-/// What the functions of the views show while they read.
+/// Output of the views' functions while they read.
 pub enum ReadEvent<'a> {
     /// After two seconds, at most five times a second.
     Progress(&'a ReadProgress),
@@ -98,13 +98,13 @@ pub enum ReadEvent<'a> {
     Packet(&'a PacketView<'a>),
     /// The packets so far are shown; the next one may not arrive for a long time.
     Pause,
-    /// The stream that is followed, by its ends, of which the first one sent first.
+    /// The ends of the followed stream; the first one sent first.
     Stream([SocketAddr; 2]),
-    /// What an end of it sent.
+    /// Data that an end of it sent.
     Part(FollowedBytes<'a>),
 }
 
-/// What one end of a stream sent with a packet.
+/// Data that one end of a stream sent with a packet.
 #[derive(Debug, Clone, Copy)]
 pub struct FollowedBytes<'a> {
     /// True for the end that sent first.
@@ -119,11 +119,11 @@ pub struct FollowedBytes<'a> {
     pub missing: u32,
 }
 
-/// What is shown goes here, until it returns [`ControlFlow::Break`]: of packets and parts that
+/// Output goes here, until it returns [`ControlFlow::Break`]: of packets and parts that
 /// ends the reading.
 pub type OnRead<'a> = &'a mut dyn FnMut(ReadEvent<'_>) -> ControlFlow<()>;
 
-/// What happens during [`run`].
+/// Events of [`run`].
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PcapEvent {
@@ -135,11 +135,11 @@ pub enum PcapEvent {
     Unreadable(Problem),
     /// A packet that passes the filter.
     Packet(Box<Packet>),
-    /// What an end of a stream sent.
+    /// Data that an end of a stream sent.
     Part(FollowedPart),
 }
 
-/// What comes out.
+/// The result.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
@@ -166,7 +166,7 @@ pub enum PcapDocument {
     Merge(Box<MergeDocument>),
 }
 
-/// Reads the files, and returns what was asked for.
+/// Reads the files, and returns the requested document.
 ///
 /// # Errors
 /// A wrong field of the request; a file that cannot be read, where there is no other.
@@ -313,7 +313,7 @@ fn each<F>(
     Ok(files)
 }
 
-/// Rows of a list, of which 0 means all.
+/// Rows of a list; 0 means all.
 fn most(rows: usize) -> usize {
     if rows == 0 { MAX_ROWS } else { rows.min(MAX_ROWS) }
 }

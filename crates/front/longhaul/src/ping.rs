@@ -7,7 +7,7 @@ use record::PingReport;
 /// Sends the probes, and returns the statistics of their replies.
 ///
 /// # Errors
-/// A field that is wrong, a name without address, no privilege, no route.
+/// An invalid field, a name without address, no privilege, no route.
 pub fn run(
     request: &PingRequest,
     on_event: &mut dyn FnMut(PingEvent),

@@ -20,10 +20,10 @@ use std::time::{Duration, Instant};
 /// Default port of TCP probes: most firewalls let it pass.
 pub(crate) const PORT: u16 = 443;
 
-/// How long the RTT is measured without load, before and after it.
+/// The time for which the RTT is measured without load, before and after it.
 pub(crate) const IDLE: Duration = Duration::from_secs(2);
 
-/// How long to wait for the last replies.
+/// The time to wait for the last replies.
 pub(crate) const TAIL: Duration = Duration::from_millis(500);
 
 /// Seconds: a probe sent this shortly before the end may still be answered and is

@@ -45,7 +45,7 @@ use std::time::Duration;
 /// Events that wait for the caller; with more the sessions wait, too.
 const MAX_WAITING: usize = 4096;
 
-/// Where a server listens, whom it admits, and what it grants.
+/// A server's addresses, the clients that it admits, and their limits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ServerRequest {
@@ -53,7 +53,7 @@ pub struct ServerRequest {
     pub bind: Option<SocketAddr>,
     /// The network interface.
     pub device: Option<String>,
-    /// Which IP versions, where there is no address.
+    /// The IP versions, where there is no address.
     pub family: Family,
     /// The TCP and UDP port; 0 for any.
     pub port: u16,
@@ -135,7 +135,7 @@ impl ServerRequest {
     /// Checks the fields.
     ///
     /// # Errors
-    /// The field that is wrong, and what it accepts.
+    /// The invalid field, and the values that it accepts.
     pub fn check(&self) -> Result<(), Problem> {
         let needs = |holds: bool, field: Field, what: &str, other: &str| match holds {
             true => Ok(()),
@@ -155,7 +155,7 @@ impl ServerRequest {
             None => Ok(()),
             Some(name) => {
                 let accepted = "a host name without a port, such as server.example";
-                let message = format!("'{name}' is no host name");
+                let message = format!("'{name}' is not a host name");
                 Err(Problem::field(Field::MetricsHosts, message, accepted))
             }
         }
@@ -213,7 +213,7 @@ impl ServerRequest {
 /// Makes the lines of one test that its client gets, from the events of this test.
 pub type ClientLines = Box<dyn FnMut(&ServerEvent) -> Option<String> + Send>;
 
-/// What a front end adds to a server.
+/// Additions of a front end to a server.
 #[derive(Clone, Copy)]
 pub struct Front<'a> {
     /// Once raised, new clients are refused, and the server ends with its last test.
@@ -236,7 +236,7 @@ impl Front<'_> {
 /// Serves until `stop` is raised, or one test is done with [`ServerRequest::one_off`].
 ///
 /// # Errors
-/// A field that is wrong, a file that cannot be read, an address that is in use.
+/// An invalid field, a file that cannot be read, an address that is in use.
 pub fn run(
     request: &ServerRequest,
     on_event: &mut dyn FnMut(ServerEvent),

@@ -1,4 +1,4 @@
-//! Throughput to a server and what limits it: one test, repeated tests, a rate search.
+//! Throughput to a server and its limit: one test, repeated tests, a rate search.
 //!
 //! ```
 //! use longhaul::StopFlag;
@@ -52,11 +52,11 @@ use serde::Serialize;
 use std::net::SocketAddr;
 use units::{BitRate, ByteCount};
 
-/// What [`run`] reports while it runs, in order.
+/// Events of [`run`], in order.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TestEvent {
-    /// The datagrams' length that the path carries unfragmented, which was asked for.
+    /// The requested datagram length: the largest that the path carries unfragmented.
     DatagramLength(ByteCount),
     /// A test of several begins.
     Repetition {
@@ -69,14 +69,14 @@ pub enum TestEvent {
     RepetitionFailed {
         /// Its number, from 1.
         number: u32,
-        /// Why.
+        /// The reason.
         problem: Problem,
     },
     /// The streams of a test are open.
     Connected {
         /// The server.
         peer: SocketAddr,
-        /// What carries the test: TCP after UDT was given up.
+        /// The transport of the test: TCP after UDT was given up.
         protocol: Protocol,
         /// The streams' ids.
         streams: Vec<u32>,
@@ -91,17 +91,17 @@ pub enum TestEvent {
     Measured(Box<TestResult>),
     /// The second test begins.
     SecondTest {
-        /// What it is for, and how it differs.
+        /// Its purpose, and its difference from the first one.
         announcement: String,
-        /// What it does to other users of the path, if anything.
+        /// Its effect on other users of the path, if any.
         impact: Option<String>,
     },
     /// A rate search tries a rate.
     Trying(BitRate),
     /// The result of a try.
     Tried(RateTry),
-    /// Why the document that follows lacks something: the test broke off, its second test or its
-    /// capture failed.
+    /// The reason the document that follows lacks something: the test broke off, or its second test
+    /// or its capture failed.
     Incomplete(Problem),
 }
 
@@ -121,7 +121,7 @@ pub enum TestDocument {
 /// Runs the tests.
 ///
 /// # Errors
-/// A field that is wrong, a name without address; no server, or one that refuses; a test that
+/// An invalid field, a name without address; no server, or one that refuses; a test that
 /// failed before there was anything to report.
 pub fn run(
     request: &TestRequest,

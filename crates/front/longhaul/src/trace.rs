@@ -7,7 +7,7 @@ use record::TraceReport;
 /// Probes each hop in rounds. `on_update` gets the report so far, at most five times a second.
 ///
 /// # Errors
-/// A field that is wrong, a name without address, no privilege, no route.
+/// An invalid field, a name without address, no privilege, no route.
 pub fn run(
     request: &TraceRequest,
     on_update: &mut dyn FnMut(&TraceReport),

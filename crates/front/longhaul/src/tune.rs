@@ -38,7 +38,7 @@ use tune::{
 };
 use units::ByteCount;
 
-/// What happens meanwhile.
+/// Events of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TuneEvent {
@@ -53,7 +53,7 @@ pub enum TuneEvent {
     JournalIgnored {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         why: String,
     },
     /// A network namespace that was tuned is gone, as that of an ended lab.
@@ -65,7 +65,7 @@ pub enum TuneEvent {
     Verify(TuneVerifyEvent),
 }
 
-/// What comes out.
+/// The result.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
@@ -82,11 +82,11 @@ pub enum TuneDocument {
     Verified(VerifyReport),
 }
 
-/// Carries out a request. Values that others have changed are kept, unless the request says
+/// Carries out a request. Keeps values that others have changed, unless the request says
 /// otherwise.
 ///
 /// # Errors
-/// A field that is wrong, no privilege, a journal that prevents it, a test that failed.
+/// An invalid field, no privilege, a journal that prevents it, a test that failed.
 pub fn run(
     request: &TuneRequest,
     on_event: &mut dyn FnMut(TuneEvent),
@@ -119,7 +119,7 @@ pub fn run(
 /// The plan for a goal, from the settings of this network namespace. Changes nothing.
 ///
 /// # Errors
-/// A field that is wrong, or a goal that no buffer reaches.
+/// An invalid field, or a goal that no buffer reaches.
 pub fn plan(goal: &TuneGoal) -> Result<TunePlan, Problem> {
     goal.check()?;
     let memory = identity::memory_bytes().map(ByteCount::from_bytes);
@@ -169,7 +169,7 @@ impl TunedHost {
         &self.disk.journals
     }
 
-    /// What [`TunedHost::apply`] would do.
+    /// Returns the changes that [`TunedHost::apply`] would make.
     ///
     /// # Errors
     /// As [`TunedHost::apply`].
@@ -207,7 +207,7 @@ impl TunedHost {
         self.tuner().undo(&lock, all, decide).map_err(failed)
     }
 
-    /// What is applied, and what differs now.
+    /// The applied plans, and the values that differ now.
     ///
     /// # Errors
     /// A journal that cannot be read.

@@ -32,7 +32,7 @@ const MIN_INTERVAL: Duration = Duration::from_millis(100);
 /// Maximum delay until an interruption is noticed.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Which connections, in which order, how often.
+/// The connections to watch, their order, and the poll interval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct WatchRequest {
@@ -81,17 +81,17 @@ impl WatchRequest {
     /// Checks the fields.
     ///
     /// # Errors
-    /// The field that is wrong, and what it accepts.
+    /// The invalid field, and the values that it accepts.
     pub fn check(&self) -> Result<(), Problem> {
         if self.interval < MIN_INTERVAL {
             let message = format!("an interval of {:?} is too short", self.interval);
             return Err(Problem::field(Field::Interval, message, "at least 100ms"));
         }
         if self.count == Some(0) {
-            return Err(Problem::field(Field::Count, "no report is asked for", "1 or more"));
+            return Err(Problem::field(Field::Count, "no report was requested", "1 or more"));
         }
         if self.ports.contains(&0) {
-            return Err(Problem::field(Field::Ports, "port 0 is no port", "1 to 65535"));
+            return Err(Problem::field(Field::Ports, "port 0 is not valid", "1 to 65535"));
         }
         // Neither can be a host name.
         let is_prefix = |text: &&String| text.contains('/') || text.is_empty();
@@ -118,7 +118,7 @@ fn destinations(text: &str) -> Result<Vec<Prefix>, Problem> {
     }
 }
 
-/// What happens meanwhile.
+/// Events of a run.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WatchEvent {
@@ -150,7 +150,7 @@ impl WatchSession {
     /// Opens the kernel's interface and the recording.
     ///
     /// # Errors
-    /// A field that is wrong, a name without address, a process that cannot be watched, a file
+    /// An invalid field, a name without address, a process that cannot be watched, a file
     /// that cannot be written.
     pub fn open(request: &WatchRequest) -> Result<Self, Problem> {
         request.check()?;

@@ -1,4 +1,4 @@
-//! Which driver carries the packets of a lab.
+//! The choice of the driver that carries a lab's packets.
 
 use link::{Fifo, LinkConfig, Loss, ProtocolFilter, Queue, Rate};
 use record::PathDriver;
@@ -18,7 +18,7 @@ impl ChosenDriver {
     }
 
     pub(crate) fn nfqueue() -> Self {
-        let reason = "every setting can be carried out on packets that the kernel holds";
+        let reason = "every setting can be applied to packets held in the kernel";
         ChosenDriver { driver: PathDriver::Nfqueue, reason: reason.to_owned() }
     }
 }

@@ -5,7 +5,7 @@ use problem::Field;
 use std::io;
 use units::ByteCount;
 
-/// Why a lab could not start or continue.
+/// The reason a lab could not start or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
     /// The kernel lacks the congestion control.
@@ -17,7 +17,7 @@ pub enum LabError {
         available: String,
     },
     /// A setting outside the network namespace.
-    #[error("{key} is a setting of the whole machine; a lab host has its own net.* settings only")]
+    #[error("{key} applies to the whole machine; a lab host has only net.* settings of its own")]
     Setting {
         /// The setting.
         key: String,
@@ -89,7 +89,7 @@ pub enum LabError {
     },
     /// The MTU of the hosts' devices is fixed.
     #[error(
-        "mtu= cannot change while the lab runs, as it is that of the hosts' devices; up.mtu= and down.mtu= can"
+        "mtu= cannot change while the lab runs, because it is the MTU of the hosts' devices; up.mtu= and down.mtu= can"
     )]
     FixedMtu,
     /// The driver cannot carry out a setting.
@@ -98,7 +98,7 @@ pub enum LabError {
         Field::Driver
     )]
     NeedsTun {
-        /// What the driver cannot do.
+        /// The setting that the driver does not support.
         reason: String,
     },
     /// Invalid settings of a path.
@@ -160,7 +160,7 @@ fn remedy(key: &str, source: &io::Error) -> &'static str {
         io::ErrorKind::PermissionDenied if key.starts_with("net.ipv4.tcp_congestion") => {
             "; each test chooses it"
         }
-        io::ErrorKind::PermissionDenied => "; it is a setting of the whole machine",
+        io::ErrorKind::PermissionDenied => "; it applies to the whole machine",
         io::ErrorKind::InvalidInput => "; the kernel rejects that value",
         _ => "",
     }

@@ -31,7 +31,7 @@ const MIN_BUFFER: usize = 400 << 10;
 pub(crate) struct Forwarding {
     namespace: NetNs,
     ipv6: bool,
-    /// Whether the devices of hosts can pass what they receive to cores of their own.
+    /// True if the devices of hosts can pass what they receive to cores of their own.
     pub(crate) steering: bool,
     /// The kernel gives packets a timestamp while a socket asks for it.
     #[expect(dead_code, reason = "holding it is the use")]
@@ -103,7 +103,7 @@ impl Forwarding {
         })?
     }
 
-    /// What the devices and the queues of a link have dropped here.
+    /// Returns the packets that the devices and the queues of a link have dropped here.
     pub(crate) fn drops(&self, link: usize) -> Result<u64, LabError> {
         let names = [0, 1].map(|end| device(link, end));
         let dropped = || {
@@ -127,7 +127,7 @@ fn carrier(netlink: &Netlink, link: usize, direction: Direction) -> io::Result<B
     let buffer = carrier.buffer()?;
     if buffer < MIN_BUFFER {
         return Err(io::Error::other(format!(
-            "packets that wait have {} KiB; raise net.core.rmem_max to 4 MiB",
+            "the buffer for waiting packets is only {} KiB; raise net.core.rmem_max to 4 MiB",
             buffer >> 10
         )));
     }

@@ -98,7 +98,7 @@ impl ValidityCheck<'_> {
         }
     }
 
-    /// What is known before the first transfer.
+    /// The facts known before the first transfer.
     fn idle(&self) -> Achieved {
         let idle = self.idle_rtt;
         Achieved {
@@ -178,8 +178,7 @@ impl ValidityCheck<'_> {
         let mut reasons = Vec::new();
         if let (Some(omit), None) = (self.omit, self.covered_from) {
             let seconds = omit.as_secs_f64();
-            reasons
-                .push(format!("the run ended within the {seconds} s that the report leaves out"));
+            reasons.push(format!("the run ended within the {seconds} s that the report omits"));
         }
         if did.drops.unintended > 0 {
             reasons.push(format!(
@@ -190,7 +189,7 @@ impl ValidityCheck<'_> {
         let uncounted: u64 = self.per_direction.iter().map(|totals| totals.uncounted).sum();
         if uncounted > 0 {
             reasons.push(format!(
-                "{uncounted} segmentation-offload packets were treated as one packet each, as those of tunnels and with IPv6 extension headers are: use the TUN driver"
+                "{uncounted} segmentation-offload packets were treated as one packet each, as happens in tunnels and with IPv6 extension headers: use the TUN driver"
             ));
         }
         let bound = MAX_LATENESS.max(self.path.rtt().duration() / 20);
@@ -254,7 +253,7 @@ fn millis(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
-/// Whether the configured RTT varies from packet to packet: then neither the RTT
+/// Returns true if the configured RTT varies from packet to packet: then neither the RTT
 /// nor the spacing of deliveries shows the error of the emulator.
 fn varies(path: &PathSpec) -> bool {
     let varies = |direction: &Direction| {

@@ -12,12 +12,12 @@ use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long before its time a flow may be asked for: that of the longest test.
+/// Maximum time between the request for a flow and its start: that of the longest test.
 const LATEST: Duration = Duration::from_secs(25 * 3600);
-/// How exact a flow's beginning is: the rest of its wait is slept in one piece.
+/// Accuracy of a flow's start: the rest of its wait is slept in one piece.
 const STEP: Duration = Duration::from_millis(20);
 
-/// What one request asks for.
+/// The work of one request.
 pub(crate) struct Flows {
     /// Where the agent's clock begins.
     pub(crate) began: Instant,
@@ -63,7 +63,7 @@ impl Flows {
     fn one(&self, flow: &FlowRequest, stop: &StopFlag) -> FlowReply {
         let wait = Duration::from_nanos(flow.at_ns).saturating_sub(self.began.elapsed());
         if wait > LATEST {
-            return failed("it is to begin in more than 25 hours");
+            return failed("its start is more than 25 hours ahead");
         }
         if !wait_until(clock::now() + wait, stop) {
             return failed("interrupted");

@@ -28,7 +28,7 @@ use std::time::{Duration, Instant};
 use sysctls::Sysctls;
 use tune::HostDisk;
 
-/// What an agent is given by the program that it is a part of.
+/// The facts that an agent gets from the program that it is a part of.
 #[derive(Debug)]
 pub struct Host {
     /// Where the journals of this host's settings are kept, or why there is no such place.
@@ -37,11 +37,11 @@ pub struct Host {
     pub address: Option<IpAddr>,
 }
 
-/// Why an agent ended early.
+/// The reason an agent ended early.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AgentError {
     /// Whoever started it does not follow the protocol.
-    #[error("protocol error of whoever started the agent: {0}")]
+    #[error("protocol error of the process that started the agent: {0}")]
     Protocol(String),
     /// No request came for a long time.
     #[error("no request for {} s", .0.as_secs())]
@@ -87,7 +87,7 @@ struct Agent {
     sysctls: Sysctls,
     address: Option<IpAddr>,
     server: Option<Serving>,
-    /// Whether the first request was a hello of this version.
+    /// True if the first request was a hello of this version.
     greeted: bool,
 }
 
@@ -116,7 +116,7 @@ impl Agent {
                 Err(error) => return refuse(output, &error.to_string()),
             };
             if !self.greeted && !matches!(request, Request::Hello { .. }) {
-                return refuse(output, "the first request is no hello");
+                return refuse(output, "the first request is not a hello");
             }
             let reply = match request {
                 Request::Copy(client) => {
@@ -169,7 +169,7 @@ impl Agent {
     /// Serves tests of clients with the token until the agent ends.
     fn listen(&mut self, token: &Secret) -> Result<Reply, String> {
         if self.server.is_some() {
-            return Err("it serves tests already".to_owned());
+            return Err("it already serves tests".to_owned());
         }
         let config = ServerConfig {
             port: 0,
@@ -198,7 +198,7 @@ impl Agent {
             stop.raise();
             let _ = thread.join();
         }
-        // What is left is in the journal: longhaul tune rollback.
+        // Values left are in the journal: longhaul tune rollback.
         let _ = self.sysctls.revert();
     }
 }
@@ -244,5 +244,4 @@ fn line_of(reply: &Reply) -> String {
     line.unwrap_or_default() + "\n"
 }
 
-const LONG: &str =
-    "the samples of these flows have more than 64 MiB; use fewer streams or a shorter test";
+const LONG: &str = "the samples of these flows exceed 64 MiB; use fewer streams or a shorter test";

@@ -16,7 +16,7 @@ use units::ByteCount;
 /// The goal of a study's journals.
 const GOAL: &str = "a test of a study";
 
-/// What this agent has set.
+/// The sysctls that this agent has set.
 #[derive(Debug)]
 pub(crate) struct Sysctls {
     journals: Result<HostDisk, String>,
@@ -97,7 +97,7 @@ fn revert_studies(tuner: &Tuner<'_>, lock: &Lock) -> Result<Vec<String>, String>
 fn planned(wanted: &SysctlRequest) -> Result<PlannedSetting, String> {
     let SysctlRequest { key, value, .. } = wanted;
     if !is_tuned_sysctl(key) || !is_tuned_value(key, value) {
-        return Err(format!("{key} = {value}: not a sysctl that longhaul sets, or not its value"));
+        return Err(format!("{key} = {value}: not a sysctl, or not a value, that longhaul sets"));
     }
     Ok(PlannedSetting {
         key: key.clone(),

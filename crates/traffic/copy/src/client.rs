@@ -46,21 +46,21 @@ pub enum Notice {
     },
     /// Full-size packets vanish on the path: smaller ones are used.
     SmallerPackets(PathMtu),
-    /// What each carried. Unless TCP carried half as much again, UDT stays.
+    /// The rate of each. Unless TCP carried half as much again, UDT stays.
     TriedTcp {
         /// Rate of UDT before the trial.
         udt: BitRate,
         /// Rate of TCP in the trial.
         tcp: BitRate,
-        /// What carries the copy from now on.
+        /// The transport of the copy from now on.
         kept: Transport,
     },
 }
 
-/// What a copy did.
+/// The result of a copy.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
-    /// What carried it at the end.
+    /// Its transport at the end.
     pub transport: Transport,
     /// Seconds from the request to the end.
     pub seconds: f64,
@@ -73,7 +73,7 @@ pub struct Summary {
     pub destination_limited: f64,
     /// Times that the connection failed and the copy was continued.
     pub resumed: u32,
-    /// What was done.
+    /// The totals.
     pub figures: Figures,
     /// Entries that failed, with the reason: the first 100.
     pub problems: Vec<String>,
@@ -88,7 +88,7 @@ enum Direction {
 /// Copies, and continues where a connection fails. `report` learns what carries it.
 ///
 /// # Errors
-/// Why the copy ended early.
+/// The reason the copy ended early.
 pub fn copy(
     request: &CopyRequest,
     progress: &Progress,
@@ -141,7 +141,7 @@ fn direction(request: &CopyRequest) -> Result<Direction, CopyError> {
             let mut sources = Vec::new();
             for source in &request.sources {
                 let CopyEnd::Local(path) = source else {
-                    return wrong("one side is this host: copy to it first, then from it");
+                    return wrong("one side must be this host: copy to it first, then from it");
                 };
                 sources.push(bytes(path));
             }
@@ -154,10 +154,10 @@ fn direction(request: &CopyRequest) -> Result<Direction, CopyError> {
             let (mut sources, mut far) = (Vec::new(), None);
             for source in &request.sources {
                 let CopyEnd::Remote { host, path } = source else {
-                    return wrong("one of both sides is HOST:PATH; for local copies use cp");
+                    return wrong("one side must be HOST:PATH; for local copies use cp");
                 };
                 if *far.get_or_insert(host) != host {
-                    return wrong("all sources are on one host");
+                    return wrong("all sources must be on one host");
                 }
                 sources.push(bytes(path));
             }

@@ -87,10 +87,10 @@ impl ServerHello {
 fn key(version: u32, text: &str) -> Result<PublicKey, CopyError> {
     if version != VERSION {
         return Err(CopyError::Protocol(format!(
-            "it has version {version} of copy, not {VERSION}"
+            "it uses version {version} of the copy protocol, not {VERSION}"
         )));
     }
-    PublicKey::parse(text).ok_or_else(|| CopyError::Protocol("its key is none".into()))
+    PublicKey::parse(text).ok_or_else(|| CopyError::Protocol("its key is invalid".into()))
 }
 
 pub(crate) fn write<T: Serialize>(hello: &T) -> Result<String, CopyError> {

@@ -45,7 +45,7 @@ pub use transport::Transport;
 
 use remote::RemoteError;
 
-/// Why a copy ended early.
+/// The reason a copy ended early.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CopyError {
     /// The connection failed; what arrived is kept, and the next copy continues there.
@@ -55,7 +55,7 @@ pub enum CopyError {
     #[error("protocol error of the peer: {0}; use the same version at both ends")]
     Protocol(String),
     /// The peer does not have the expected key, or does not know ours.
-    #[error("the peer has another key: check that both ends use the same token")]
+    #[error("the peer has a different key: check that both ends use the same token")]
     Authentication,
     /// The peer refused or gave up, with its reason.
     #[error("the far end: {0}")]

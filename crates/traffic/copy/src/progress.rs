@@ -32,7 +32,7 @@ pub struct Figures {
     pub listed_bytes: u64,
     /// Whether that is all.
     pub is_listed: bool,
-    /// Files, directories and links that are stored.
+    /// Files, directories and links that were stored.
     pub entries: u64,
     /// Bytes of file data that the network carried.
     pub bytes: u64,

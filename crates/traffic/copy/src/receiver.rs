@@ -66,7 +66,7 @@ impl Destination {
     }
 }
 
-/// What the receiver's threads share.
+/// State that the receiver's threads share.
 #[derive(Debug)]
 pub(crate) struct Receiver<'a> {
     session: &'a Session,
@@ -220,7 +220,7 @@ impl<'a> Dispatcher<'a> {
         }
     }
 
-    /// Whether these are all entries, and this was not said before.
+    /// Returns true if these are all entries, and this was not said before.
     fn is_all(&self, total: u32) -> bool {
         total == self.next_id && self.total.is_none()
     }
@@ -244,7 +244,7 @@ impl<'a> Dispatcher<'a> {
         };
         self.receiver.progress.listed(bytes);
         let is_partial = entry.path.bytes().ends_with(PARTIAL);
-        let refused = || io::Error::other("names of this form are those of incomplete copies");
+        let refused = || io::Error::other("names of this form are reserved for incomplete copies");
         let result = match &entry.kind {
             EntryKind::Directory => {
                 let made = if is_partial { Err(refused()) } else { self.make_directory(&entry) };
@@ -266,7 +266,10 @@ impl<'a> Dispatcher<'a> {
         if let Some(expected) = &self.destination.expected
             && !expected.iter().any(|pattern| matches_name(pattern, first))
         {
-            return Err(CopyError::Protocol(format!("it sends {}, not asked for", entry.path)));
+            return Err(CopyError::Protocol(format!(
+                "it sends {}, which was not requested",
+                entry.path
+            )));
         }
         match &self.destination.rename {
             Some(name) => entry.path.with_first(name).map_err(|error| CopyError::at(name, error)),
@@ -281,7 +284,7 @@ impl<'a> Dispatcher<'a> {
         directory.directory(parent.unwrap_or_default(), Links::Refuse)?.make_directory(name)
     }
 
-    /// What follows may be in it, even where it could not be created.
+    /// The entries that follow may be in it, even if it could not be created.
     fn on_directory(
         &mut self,
         entry: Entry,
@@ -315,7 +318,7 @@ impl<'a> Dispatcher<'a> {
 }
 
 fn unexpected() -> CopyError {
-    CopyError::Protocol("a message that has no place here".into())
+    CopyError::Protocol("an unexpected message".into())
 }
 
 fn times((seconds, nanos): (i64, u32)) -> Timestamps {

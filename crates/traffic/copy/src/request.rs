@@ -102,11 +102,11 @@ impl CopyRequest {
             return wrong(Field::Streams, message, format!("1 to {MAX_STREAMS}"));
         }
         if Algorithm::for_native(&self.congestion).is_none() {
-            let message = format!("'{}' is no congestion control of UDT", self.congestion);
+            let message = format!("'{}' is not a congestion control of UDT", self.congestion);
             return wrong(Field::Congestion, message, "bbr, cubic or reno".to_owned());
         }
         if self.target.is_some() && self.limit.is_some() {
-            let message = "a rate to keep is a limit itself".to_owned();
+            let message = "a fixed rate is itself a limit".to_owned();
             return wrong(Field::Target, message, "one of both".to_owned());
         }
         match self.target {
@@ -131,7 +131,7 @@ impl CopyEnd {
         match self {
             CopyEnd::Local(path) if path.as_os_str().is_empty() => Err(Problem::new(
                 Fault::Request,
-                "a path is empty; for the current directory use .",
+                "a path is empty; use . for the current directory",
             )),
             CopyEnd::Remote { host, .. } => remote::check_host(host)
                 .map_err(|error| Problem::new(Fault::Request, format!("{host}: {error}"))),

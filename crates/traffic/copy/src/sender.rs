@@ -318,7 +318,7 @@ fn opened(parent: &Arc<ParentDirectory>, last: &mut LastParent) -> io::Result<Ar
     Ok(directory)
 }
 
-/// Why a file was not sent.
+/// The reason a file was not sent.
 enum NotSent {
     /// It could not be read.
     File(io::Error),
@@ -343,7 +343,7 @@ fn short(hash: &Hash) -> ShortHash {
 }
 
 fn unexpected() -> CopyError {
-    CopyError::Protocol("a message that has no place here".into())
+    CopyError::Protocol("an unexpected message".into())
 }
 
 fn changed() -> NotSent {
@@ -406,7 +406,7 @@ impl Extents {
         Extents { data: Some((0, u64::MAX)) }
     }
 
-    /// Whether nothing from `begin` to `end` is stored. Ranges are asked for in order.
+    /// Returns true if nothing from `begin` to `end` is stored. Ranges are asked for in order.
     pub(crate) fn is_hole(&mut self, file: &File, begin: u64, end: u64) -> bool {
         if self.data.is_none_or(|(_, behind)| behind <= begin) {
             self.data = Some(match seek(file, SeekFrom::Data(begin)) {

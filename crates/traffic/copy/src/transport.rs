@@ -28,14 +28,14 @@ const CONTROL_BYTES: usize = 1 << 20;
 const INCOMING_BYTES: usize = 16 << 20;
 /// Both ends report twice a second; one that is silent for so long is gone.
 const QUIET: Duration = Duration::from_secs(60);
-/// How often both ends report.
+/// The interval of both ends' reports.
 pub(crate) const REPORT: Duration = Duration::from_millis(500);
-/// How long the reason of a failure may take to be sent.
+/// The time that sending the reason of a failure may take.
 const REFUSAL: Duration = Duration::from_secs(2);
-/// What a rate limit may catch up after a pause.
+/// The amount that a rate limit may catch up after a pause.
 const BURST: Duration = Duration::from_millis(20);
 
-/// What a copy was carried over.
+/// The transport that carried a copy.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -85,7 +85,7 @@ impl Session {
         *lock(&self.limiter) = (bps > 0).then(|| Limiter { bps, next: clock::now() });
     }
 
-    /// Which connections carry data.
+    /// The connections that carry data.
     pub(crate) const fn data_path(&self) -> &DataPath {
         &self.data_path
     }
@@ -123,7 +123,7 @@ impl Session {
         let _ = self.control.force(frame, bytes);
     }
 
-    /// Whether the session goes on: long loops ask.
+    /// Checks that the session goes on; long loops call it.
     pub(crate) fn check(&self) -> Result<(), CopyError> {
         if self.stop.is_raised() {
             self.fail(CopyError::Interrupted);
@@ -150,13 +150,13 @@ impl Session {
         }
         self.check()?;
         if !self.incoming.has_ended() && lock(&self.last_received).elapsed() > QUIET {
-            self.fail(CopyError::Connection("nothing came from the peer for 60 s".into()));
+            self.fail(CopyError::Connection("nothing arrived from the peer for 60 s".into()));
             self.check()?;
         }
         Ok(None)
     }
 
-    /// Whether the peer sends nothing more, and all of it was received.
+    /// Returns true if the peer sends nothing more, and all of it was received.
     pub(crate) fn is_over(&self) -> bool {
         self.incoming.is_over()
     }
@@ -204,12 +204,12 @@ impl Session {
         self.finish();
     }
 
-    /// Whether the connections can be closed without waiting for the peer.
+    /// Returns true if the connections can be closed without waiting for the peer.
     pub(crate) fn is_answered(&self) -> bool {
         self.is_answered.load(Ordering::Relaxed)
     }
 
-    /// What is queued is still sent, then the connections are closed.
+    /// Sends the queued data, then closes the connections.
     pub(crate) fn finish(&self) {
         self.data.finish();
         self.control.finish();
@@ -223,7 +223,7 @@ impl Session {
         Ok(())
     }
 
-    /// Whether the peer has used one of the connections.
+    /// Returns true if the peer has used one of the connections.
     pub(crate) fn has_begun(&self) -> bool {
         self.has_begun.load(Ordering::Relaxed)
     }
@@ -240,7 +240,7 @@ impl Session {
         self.incoming.filled()
     }
 
-    /// Why nothing more can be sent.
+    /// The reason nothing more can be sent.
     pub(crate) fn ended(&self) -> CopyError {
         self.failure().unwrap_or_else(|| CopyError::Connection("it was closed".into()))
     }

@@ -1,4 +1,4 @@
-//! What is sent: the paths that were asked for, and everything below them.
+//! The entries to send: the requested paths, and everything below them.
 
 use crate::CopyError;
 use crate::directory::{Directory, Links, Names, is_directory, split};
@@ -14,7 +14,7 @@ use std::sync::Arc;
 pub(crate) const PARTIAL: &[u8] = b".longhaul-part";
 /// Most paths that the wildcards of one copy may match.
 const MAX_MATCHES: usize = 10_000;
-const TOO_MANY: &str = "over 10 000 paths match; name the directory instead";
+const TOO_MANY: &str = "more than 10 000 paths match; name the directory instead";
 
 /// Names of a directory that are held at a time, and of one that is below [`DEEP`] others.
 const NAMES: usize = 4_096;
@@ -50,7 +50,7 @@ pub(crate) struct Source {
     pub(crate) sent_as: Vec<u8>,
 }
 
-/// What was found.
+/// The entries found.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) source: Arc<Source>,
@@ -195,7 +195,7 @@ fn has_wildcard(pattern: &[u8]) -> bool {
     pattern.iter().any(|byte| matches!(byte, b'*' | b'?' | b'['))
 }
 
-/// Whether a name matches a pattern of glob(7).
+/// Returns true if a name matches a pattern of glob(7).
 pub(crate) fn matches_name(pattern: &[u8], name: &[u8]) -> bool {
     if pattern == name {
         return true;
@@ -292,7 +292,7 @@ fn kind(parent: &Directory, name: &[u8], stat: &Stat) -> std::io::Result<EntryKi
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => match u64::try_from(stat.st_size) {
             Ok(bytes) if bytes <= MAX_FILE_BYTES => Ok(EntryKind::File(bytes)),
-            _ => wrong("files of over 16 TiB are not copied"),
+            _ => wrong("files larger than 16 TiB are not copied"),
         },
         FileType::Directory => Ok(EntryKind::Directory),
         FileType::Symlink => parent.symlink_target(name).map(EntryKind::Symlink),
@@ -310,8 +310,9 @@ pub(crate) fn sources_anywhere(patterns: &[Vec<u8>]) -> Result<Vec<Source>, Copy
             paths.push(if pattern.is_empty() { b".".to_vec() } else { pattern.clone() });
             continue;
         }
-        let text = std::str::from_utf8(pattern)
-            .map_err(|_| CopyError::at(pattern, "wildcards beside bytes that are not UTF-8"))?;
+        let text = std::str::from_utf8(pattern).map_err(|_| {
+            CopyError::at(pattern, "wildcards cannot be combined with bytes that are not UTF-8")
+        })?;
         let options = MatchOptions { require_literal_leading_dot: true, ..MatchOptions::default() };
         let matches =
             glob::glob_with(text, options).map_err(|error| CopyError::at(pattern, error))?;

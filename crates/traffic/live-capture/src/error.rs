@@ -1,14 +1,14 @@
-//! Why a capture cannot begin: one line, with the remedy.
+//! The reasons a capture cannot begin: one line each, with the remedy.
 
 use bpf::FilterError;
 use std::io;
 use std::path::PathBuf;
 
-/// Why a capture cannot begin.
+/// The reason a capture cannot begin.
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
     /// No such interface.
-    #[error("no interface '{name}'; there are: {known}, any")]
+    #[error("no interface '{name}'; available: {known}, any")]
     NoInterface {
         /// Its name.
         name: String,
@@ -52,7 +52,7 @@ pub enum CaptureError {
     System {
         /// The interface.
         interface: String,
-        /// What failed.
+        /// The step that failed.
         step: &'static str,
         /// The system error.
         source: io::Error,

@@ -1,4 +1,4 @@
-//! What a capture says at its end: its document, and what went wrong.
+//! The result of a capture: its document, and what went wrong.
 
 use crate::{CaptureConfig, CaptureError, Ending, Totals};
 use problem::{Fault, Problem};
@@ -31,7 +31,7 @@ pub fn report(config: &CaptureConfig, totals: &Totals, ending: &Ending) -> Captu
 }
 
 impl Ending {
-    /// What went wrong on `interface`, and what is kept; `None` if nothing did.
+    /// The error on `interface`, and what is kept; `None` if there was none.
     #[must_use]
     pub fn problem(&self, totals: &Totals, interface: &str) -> Option<Problem> {
         let kept = match totals.files.as_slice() {
@@ -43,9 +43,9 @@ impl Ending {
         let what = match self {
             Ending::Limit | Ending::Stopped | Ending::ReaderGone => return None,
             Ending::Removed => format!("{interface} was removed; {kept}"),
-            Ending::Write(error) => format!("cannot write further: {error}; {kept}"),
+            Ending::Write(error) => format!("cannot continue writing: {error}; {kept}"),
             Ending::Read(error) => {
-                format!("cannot capture further on {interface}: {error}; {kept}")
+                format!("cannot continue capturing on {interface}: {error}; {kept}")
             }
         };
         Some(Problem::new(Fault::Internal, what))

@@ -1,4 +1,4 @@
-//! What is asked of an agent.
+//! Requests to an agent.
 
 use crate::process::{Launcher, Process, RemoteError};
 use crate::protocol::{
@@ -11,11 +11,11 @@ use record::Written;
 use serde_json::Value;
 use std::time::{Duration, Instant};
 
-/// How long the first reply may take: ssh connects, and its user types a password.
+/// Timeout of the first reply: ssh connects, and its user types a password.
 pub const FIRST_REPLY: Duration = Duration::from_secs(300);
-/// How long a reply may take to what is done at once.
+/// Timeout of a reply to a request that is carried out at once.
 const REPLY: Duration = Duration::from_secs(30);
-/// How long a run's reply may take after its flows have ended: handshakes, results, and the
+/// Timeout of a run's reply after its flows have ended: handshakes, results, and the
 /// samples over ssh.
 const AFTER_RUN: Duration = Duration::from_secs(120);
 
@@ -70,7 +70,7 @@ impl Agent {
         Ok((agent, answer))
     }
 
-    /// What it said of itself.
+    /// Its description of itself.
     #[must_use]
     pub fn hello(&self) -> &Hello {
         &self.hello
@@ -228,7 +228,7 @@ fn receive(
 }
 
 fn unexpected(process: &Process) -> RemoteError {
-    process.protocol("a reply to something else")
+    process.protocol("a reply to another request")
 }
 
 #[cfg(test)]

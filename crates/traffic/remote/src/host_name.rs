@@ -13,7 +13,7 @@ pub enum WrongHost {
     #[error("a host cannot begin with \"-\": ssh would take it for an option")]
     Option,
     /// It is empty, or no name.
-    #[error("this is not a host; write HOST or USER@HOST")]
+    #[error("this is not a host; use HOST or USER@HOST")]
     NoName,
     /// A character that no name of a host or user has, which a shell may interpret.
     #[error(

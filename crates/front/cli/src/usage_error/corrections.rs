@@ -1,4 +1,4 @@
-//! What was meant: the command line with one word changed, if that makes it right.
+//! Corrections: the command line with one word changed, if that makes it right.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, Error};
@@ -23,7 +23,7 @@ pub(crate) fn nearest<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) 
     (best.0 >= SIMILAR).then_some(best.1)
 }
 
-/// Whether one name may be meant by another: clap proposes less similar ones, too.
+/// Returns true if one name may be meant by another: clap proposes less similar ones, too.
 pub(super) fn are_alike(wrong: &str, meant: &str) -> bool {
     let plain = |name: &str| name.trim_start_matches('-').to_owned();
     let meant = plain(meant.split_whitespace().next().unwrap_or_default());

@@ -1,4 +1,4 @@
-//! Every value of the command line with what it does not take: the error is one line, without
+//! Every value of the command line with values that it rejects: the error is one line, without
 //! the phrases of Rust's own parsers.
 
 use super::message;
@@ -25,7 +25,7 @@ const RAW: [&str; 16] = [
     "Err(",
 ];
 
-/// What none of the parsers should be confused by.
+/// Values that must not confuse any parser.
 const GARBAGE: [&str; 14] = [
     "",
     " ",

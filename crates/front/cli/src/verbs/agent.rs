@@ -1,4 +1,4 @@
-//! `longhaul agent`: what longhaul starts at other hosts.
+//! `longhaul agent`: the program that longhaul starts on other hosts.
 
 use crate::console::Console;
 use crate::failure::{DONE, FAILED, Failure, Outcome};
@@ -7,11 +7,11 @@ use ::agent::{AgentError, Host};
 use clap::Args;
 use std::net::IpAddr;
 
-/// Run tests on this host for a longhaul elsewhere, over standard input and output
+/// Run tests on this host for longhaul on another host, over stdin and stdout
 ///
 /// "longhaul study" and "longhaul copy" start it over ssh. It acts with the rights of the user
-/// who logs in: it runs tests, serves tests to whoever has a token made for the study, sets
-/// sysctls that the study's user confirmed, and reads or writes files of one copy. When its
+/// who logs in: it runs tests, serves tests to clients with the study's token, sets sysctls
+/// that the study's user has confirmed, and reads or writes the files of one copy. When its
 /// input ends, it stops all of that and reverts the sysctls.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -23,9 +23,9 @@ pub(crate) struct AgentArgs {
 
 const EXAMPLES: &str = "\
 Examples:
-  ssh HOST longhaul agent --stdio       what longhaul runs
+  ssh HOST longhaul agent --stdio       the command that longhaul runs
 
-To allow a key nothing else, in ~/.ssh/authorized_keys:
+To restrict a key to this command, in ~/.ssh/authorized_keys:
   restrict,command=\"longhaul agent --stdio\" ssh-ed25519 AAAA...";
 
 pub(crate) fn run(args: &AgentArgs, console: &mut Console) -> Outcome {

@@ -1,4 +1,4 @@
-//! `longhaul baseline`: everything about a path in five minutes, to compare with later.
+//! `longhaul baseline`: a thorough measurement of a path in five minutes, for later comparison.
 
 mod output;
 mod rendering;
@@ -21,15 +21,16 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use units::BitRate;
 
-/// Measure a path thoroughly in 5 minutes, to compare later
+/// Measure a path thoroughly in 5 minutes, for later comparison
 ///
 /// HOST runs `longhaul server` or an iperf3 server (3.x). Checks this host for power saving
-/// and other traffic, then tests TCP over IPv4 and IPv6, up- and download, with one stream and
-/// with four, and the RTT under load, in random order, as often as fits, at least three times
-/// each. Prints medians with confidence intervals, what differs, what limits each condition,
-/// and what to do first, and writes the same as a page and as JSON.
+/// and other traffic. Then tests TCP over IPv4 and IPv6, upload and download, with one stream
+/// and with four, and measures the RTT under load. The tests run in random order, each at
+/// least three times and as often as time allows. Prints medians with confidence intervals,
+/// the differences, the limit of each condition and the first thing to do, and writes the same
+/// as a page and as JSON.
 ///
-/// Sends as fast as the path allows: only where you may use all of it.
+/// Sends as fast as the path allows: run it only where you may use the whole capacity.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct BaselineArgs {
@@ -38,34 +39,34 @@ pub(crate) struct BaselineArgs {
     host: Option<String>,
     /// Server port, or a range: 5201-5210
     ///
-    /// Of a range, each test uses the first port whose server is not busy.
+    /// With a range, each test uses the first port whose server is not busy.
     #[arg(long, short, default_value = "5201", value_parser = host_port::ports)]
     port: RangeInclusive<u16>,
-    /// Use the nearest fast server of a public list
+    /// Use the nearest fast server from a public list
     ///
-    /// Lines HOST PORTS RATE LOCATION, such as `speedtest.example.net 5201-5210 10gbit
-    /// Amsterdam`, or the JSON of public lists, with IP/HOST, PORT, GB/S and SITE.
+    /// FILE has lines HOST PORTS RATE LOCATION, such as `speedtest.example.net 5201-5210 10gbit
+    /// Amsterdam`, or is the JSON of a public list, with the keys IP/HOST, PORT, GB/S and SITE.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["token", "token_file"])]
     servers: Option<PathBuf>,
-    /// Server rate needed [default: this host's link]
+    /// Minimum server rate [default: this host's link]
     #[arg(long, requires = "servers", conflicts_with = "host")]
     rate: Option<BitRate>,
-    /// Duration of each test, in seconds [default: 8, or what fits]
+    /// Seconds per test [default: 8, less if time is short]
     ///
-    /// Without it, tests are as short as three rounds within the time need, down to 1 s.
+    /// By default, tests are shortened, down to 1 s, until three rounds fit into the time.
     #[arg(long, value_name = "SECONDS", value_parser = time)]
     duration: Option<Duration>,
-    /// Time for everything, in seconds
+    /// Total time, in seconds
     ///
-    /// Three tests of each condition are made in any case; if they take longer, that is said
-    /// before the first one.
+    /// At least three tests of each condition run in any case; if they take longer, a message
+    /// says so before the first test.
     #[arg(long, value_name = "TIME", default_value = "300", value_parser = time)]
     within: Duration,
-    /// Streams of the tests with several, 2 to 128
+    /// Streams in multi-stream tests, 2 to 128
     #[arg(long, short = 'P', value_name = "N", default_value_t = 4)]
     #[arg(value_parser = value_parser!(u32).range(2..=128))]
     streams: u32,
-    /// Seed of the order of the tests [default: random]
+    /// Seed for the test order [default: random]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// Use IPv4 only
@@ -78,7 +79,8 @@ pub(crate) struct BaselineArgs {
     token: TokenArgs,
     /// Compare with an earlier baseline
     ///
-    /// FILE is the JSON that it wrote; the result says which conditions changed significantly.
+    /// FILE is the JSON file that it wrote; the result lists the conditions that changed
+    /// significantly.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     compare: Option<PathBuf>,
     #[command(flatten)]
@@ -111,8 +113,8 @@ Examples:
   longhaul baseline --servers list.txt --rate 2.5gbit
   longhaul baseline server --within 120 -4    in 2 minutes, with shorter tests
 
-Exit codes: 0 measured, 1 no test succeeded, or interrupted (what was measured
-is reported and saved), 2 wrong usage, 4 worse than the baseline compared with
+Exit codes: 0 measured, 1 no test succeeded, or interrupted (the results so far
+are reported and saved), 2 usage error, 4 worse than the earlier baseline
 (--fail-if-worse).";
 
 pub(crate) fn run(args: &BaselineArgs, console: &mut Console) -> Outcome {
@@ -139,7 +141,7 @@ pub(crate) fn run(args: &BaselineArgs, console: &mut Console) -> Outcome {
     Ok(args.regression.code_of_baseline(code, report.comparison.as_ref()))
 }
 
-/// What the arguments ask for; reads the earlier baseline and the list of servers.
+/// Converts the arguments to a request; reads the earlier baseline and the list of servers.
 fn request(args: &BaselineArgs) -> Result<BaselineRequest, Failure> {
     let compare = args.compare.as_deref().map(store::load_baseline_report).transpose();
     let compare = compare.map_err(Failure::usage)?.map(Box::new);

@@ -35,7 +35,7 @@ Examples:
   longhaul calc cubic --rtt 100ms --loss 1% --rate 10gbit
   longhaul calc wan --rate 100mbit --rtt 173ms --loss 0.1% --ratio 3:1
   longhaul calc overhead --rate 2.5gbit            line rate to payload rate
-  longhaul calc line 941mbit                       which link is that slow
+  longhaul calc line 941mbit                       link behind a TCP goodput
   longhaul calc transfer 10GB --rate 1gbit --rtt 100ms --loss 0.01%";
 
 #[derive(Debug, Subcommand)]

@@ -20,10 +20,10 @@ use report::terminal;
 use std::time::Duration;
 use units::ByteCount;
 
-/// Capture packets of an interface to a file, by default their headers only
+/// Capture packets from an interface to a file, headers only by default
 ///
-/// Without IFACE it lists the interfaces with their addresses and traffic. Needs CAP_NET_RAW:
-/// the socket and the files are opened first, then all privileges are dropped; root
+/// Without IFACE, lists the interfaces with their addresses and traffic. Needs CAP_NET_RAW.
+/// The socket and the files are opened first; then all privileges are dropped, and root
 /// becomes the user who called sudo, or nobody. Files are created with that user's rights.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -40,10 +40,10 @@ pub(crate) struct CaptureArgs {
     /// Output file, mode 0600; - for standard output
     #[arg(long, short, value_name = "FILE")]
     write: Option<OutputPath>,
-    /// Bytes kept of each packet; 0 for all of it
+    /// Bytes to keep of each packet; 0 for all
     ///
-    /// The default keeps the headers up to TCP with all its options, also in a VXLAN tunnel
-    /// over IPv6.
+    /// The default keeps the headers up to and including all TCP options, even inside a VXLAN
+    /// tunnel over IPv6.
     #[arg(long, short, value_name = "BYTES", default_value_t = DEFAULT_SNAPLEN)]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=i64::from(MAX_SNAPLEN)))]
     snaplen: u32,
@@ -53,28 +53,29 @@ pub(crate) struct CaptureArgs {
     /// Stop after this time, in seconds or with a unit
     #[arg(long, short, value_name = "TIME", value_parser = time)]
     time: Option<Duration>,
-    /// Write FILES in turn, of SIZE each: 10:100MB
+    /// Rotate through FILES files of SIZE each: 10:100MB
     ///
-    /// FILE-1 to FILE-N; when the last one is full, the first one is overwritten. All are created
-    /// at the start.
+    /// The files are FILE-1 to FILE-N. When the last one is full, the first one is overwritten.
+    /// All of them are created at the start.
     #[arg(long, value_name = "FILES:SIZE", value_parser = Ring::parse)]
     ring: Option<Ring>,
-    /// File format [default: by FILE's ending, else pcapng]
+    /// File format [default: by extension, else pcapng]
     ///
-    /// pcap, which FILE.pcap is, has no statistics of drops. Both have timestamps in nanoseconds.
+    /// pcap, the default for FILE.pcap, stores no drop statistics. Both formats have nanosecond
+    /// timestamps.
     #[arg(long, value_enum, value_name = "FORMAT", hide_possible_values = true)]
     format: Option<Format>,
     /// Timestamps: software (the kernel's), hardware
     ///
-    /// Those of the adapter are in its own clock, of received packets only; sent packets always
-    /// have the kernel's.
+    /// Hardware timestamps come from the adapter's own clock and cover received packets only;
+    /// sent packets always have kernel timestamps.
     #[arg(long, value_enum, value_name = "SOURCE", hide_possible_values = true)]
     #[arg(default_value = "software")]
     timestamps: Timestamps,
-    /// Memory for packets that wait to be written
+    /// Memory for packets waiting to be written
     #[arg(long, short = 'B', value_name = "SIZE", default_value = "64MiB", value_parser = buffer)]
     buffer: ByteCount,
-    /// Receive packets to other hosts, too
+    /// Also receive packets addressed to other hosts
     #[arg(long)]
     promiscuous: bool,
     /// Print only errors
@@ -96,24 +97,24 @@ Examples:
   sudo longhaul capture eth0 -w day.pcapng --ring 10:100MB 'not (port 22 or arp)'
   sudo longhaul capture any -s 0 -w - icmp | tshark -r -
   longhaul capture lab0 --in-lab client -w lab.pcapng -t 10
-  longhaul pcap streams trace.pcapng               what is in it
+  longhaul pcap streams trace.pcapng               its TCP streams
 
-Exit codes: 0 complete, 1 the disk is full or the interface was removed (the file
-is complete up to there), 2 wrong usage or missing privileges.";
+Exit codes: 0 complete, 1 the disk is full or the interface was removed (the
+file is complete up to that point), 2 usage error or missing privileges.";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// With names, statistics and directions
+    /// With interface names, statistics and directions
     Pcapng,
-    /// For programs that read nothing else
+    /// For programs that cannot read pcapng
     Pcap,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Timestamps {
-    /// The kernel's
+    /// Kernel timestamps
     Software,
-    /// The adapter's, of received packets
+    /// Adapter timestamps, for received packets only
     Hardware,
 }
 
@@ -135,7 +136,7 @@ pub(crate) fn run(args: &CaptureArgs, console: &mut Console) -> Outcome {
     };
     let is_pipe = write.as_os_str() == "-";
     if is_pipe && args.json {
-        return Err(Failure::usage("--json needs standard output, which -w - writes to"));
+        return Err(Failure::usage("--json and -w - both need standard output"));
     }
     let request = CaptureRequest {
         interface: interface.clone(),
@@ -195,7 +196,7 @@ fn list(json: bool, console: &mut Console) -> Outcome {
         console::json(&interfaces)?
     } else {
         terminal::interfaces(&interfaces, &console.out)
-            + "\nlonghaul capture IFACE -w FILE captures one of them, or any for all\n"
+            + "\nto capture one of them, or any for all: longhaul capture IFACE -w FILE\n"
     };
     console.print(&text);
     Ok(DONE)
@@ -207,7 +208,7 @@ fn introduction(request: &CaptureRequest, snaplen: u32, buffer: ByteCount) -> St
         bytes => format!("{bytes} bytes of each packet"),
     };
     let timestamps = if request.hardware_timestamps {
-        "the adapter's timestamps of received packets"
+        "adapter timestamps of received packets"
     } else {
         "software timestamps"
     };

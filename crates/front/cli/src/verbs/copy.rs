@@ -18,19 +18,19 @@ use units::BitRate;
 
 /// Copy files to or from another host, verified and resumable
 ///
-/// One of SRC and DST is HOST:PATH, as with scp. The far end is started over ssh, which
-/// must find longhaul there; with --token-file it is a running "longhaul server --root".
-/// Directories are copied with everything below them, with permissions, times, symbolic
-/// links and holes. The data goes over UDT (encrypted, UDP), or over parallel TCP
-/// connections with TLS where UDP is blocked. Every file's BLAKE3 hash is verified before
-/// it takes its name. An interrupted copy continues where it stopped: repeat the command.
+/// Either SRC or DST is HOST:PATH, as with scp. The far end is started over ssh, so longhaul
+/// must be in the search path there; with --token-file, it is a running "longhaul server
+/// --root". Directories are copied recursively, with permissions, times, symbolic links and
+/// holes. The data goes over UDT (encrypted, UDP), or over parallel TCP connections with TLS
+/// where UDP is blocked. Each file's BLAKE3 hash is verified before the file gets its final
+/// name. To continue an interrupted copy, repeat the command.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CopyArgs {
-    /// What to copy: files, directories, HOST:PATH with wildcards
+    /// Files or directories to copy, or HOST:PATH with wildcards
     #[arg(value_name = "SRC", required = true)]
     sources: Vec<OsString>,
-    /// A directory, or the copy's name: PATH or HOST:PATH
+    /// Destination directory or name: PATH or HOST:PATH
     #[arg(value_name = "DST")]
     destination: OsString,
     /// Transport [default: udt, or tcp where UDP is blocked]
@@ -48,10 +48,10 @@ pub(crate) struct CopyArgs {
     /// Maximum rate of file data: 100mbit
     #[arg(long, value_name = "RATE")]
     limit: Option<BitRate>,
-    /// Send at RATE despite losses; unfair to others
+    /// Send at RATE despite losses; unfair to other traffic
     ///
-    /// For a path whose capacity is reserved or otherwise unused. Without it the copy shares
-    /// a bottleneck with other traffic. If more than half the packets are lost, the rate
+    /// For a path whose capacity is reserved or otherwise unused. Without --target, the copy
+    /// shares a bottleneck with other traffic. If more than half the packets are lost, the rate
     /// falls to what the path delivers. Over TCP, RATE is only a limit.
     #[arg(long, value_name = "RATE", conflicts_with_all = ["limit", "congestion"])]
     #[arg(value_parser = target)]
@@ -61,7 +61,7 @@ pub(crate) struct CopyArgs {
     /// "-" reads the token from standard input. Both ends derive their keys from it.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// Port of that server
+    /// Port of the running server
     #[arg(long, short, value_name = "PORT", default_value_t = PORT)]
     port: u16,
     /// ssh command, with its options
@@ -167,7 +167,7 @@ fn say(args: &CopyArgs, notice: Notice, before: &mut Option<Transport>, console:
                 Transport::UdtNative => "UDT",
                 Transport::Tcp => "TCP",
             };
-            format!("UDT carried {udt}, TCP {tcp}: continuing over {kept}")
+            format!("UDT carried {udt}, TCP carried {tcp}: continuing over {kept}")
         }
     };
     if !args.quiet {
@@ -201,7 +201,7 @@ fn request(args: &CopyArgs, console: &mut Console) -> Result<CopyRequest, Failur
 fn end(text: &OsString) -> Result<CopyEnd, Failure> {
     let bytes = text.as_bytes();
     if bytes.is_empty() {
-        return Err(Failure::usage("a path is empty; for the current directory write ."));
+        return Err(Failure::usage("a path is empty; use . for the current directory"));
     }
     let colon = match bytes.iter().position(|byte| *byte == b'[') {
         Some(bracket) if !bytes[..bracket].contains(&b'/') && !bytes[..bracket].contains(&b':') => {
@@ -213,10 +213,10 @@ fn end(text: &OsString) -> Result<CopyEnd, Failure> {
         return Ok(CopyEnd::Local(text.into()));
     };
     let host = std::str::from_utf8(&bytes[..colon])
-        .map_err(|_| Failure::usage("a host's name is not text"))?;
+        .map_err(|_| Failure::usage("the host name is not UTF-8"))?;
     let host = host.replace(['[', ']'], "");
     remote::check_host(&host).map_err(|error| {
-        Failure::usage(format!("{host}: {error}; for a file with a colon write ./FILE"))
+        Failure::usage(format!("{host}: {error}; for a file name with a colon, use ./FILE"))
     })?;
     Ok(CopyEnd::Remote { host, path: OsStr::from_bytes(&bytes[colon + 1..]).into() })
 }

@@ -15,7 +15,7 @@ use units::BitRate;
 ///
 /// Two hosts in network namespaces, connected by an emulated path of 100 Mbit/s
 /// and 173 ms RTT (Germany to Australia). The receiver starts with a window of
-/// 64 KiB, the maximum without window scaling. It takes under a minute. No traffic
+/// 64 KiB, the maximum without window scaling. Takes less than a minute. No traffic
 /// leaves this machine, and none of its settings change.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]

@@ -1,4 +1,4 @@
-//! `longhaul doctor`: whether this host can sustain a rate at an RTT.
+//! `longhaul doctor`: checks whether this host can sustain a rate at an RTT.
 
 use crate::console::{self, Console};
 use crate::failure::{DONE, FAILED, Failure, Outcome};
@@ -16,13 +16,14 @@ use units::{BitRate, Rtt};
 /// Check whether this host can sustain a rate at a given RTT
 ///
 /// Checks the kernel's settings and version, the network device, CPUs and
-/// memory; with --to the path, with --disk a disk. Prints what is not in order,
-/// each with a fix, and counts the rest. Changes nothing and needs no privileges; a check that cannot be made
-/// is reported as unknown. Sends packets only with --to: a few dozen.
+/// memory; with --to, the path; with --disk, a disk. Prints the checks that did not
+/// pass, each with a fix, and counts the rest. Changes nothing and needs no
+/// privileges; a check that cannot run is reported as unknown. Sends packets
+/// only with --to (a few dozen).
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct DoctorArgs {
-    /// Rate of all streams, such as 10gbit [default: link rate]
+    /// Total rate, such as 10gbit [default: link rate]
     #[arg(long)]
     rate: Option<BitRate>,
     /// RTT, such as 200ms [default: measured to --to]
@@ -45,7 +46,7 @@ pub(crate) struct DoctorArgs {
     #[arg(long, short = 'P', value_name = "N", default_value_t = 1)]
     #[arg(value_parser = value_parser!(u32).range(1..=65_535))]
     streams: u32,
-    /// Also measure this disk, with up to 256 MiB
+    /// Also measure this disk, using up to 256 MiB
     #[arg(long, value_name = "DIR")]
     disk: Option<PathBuf>,
     /// Network device [default: the one on the route]
@@ -61,8 +62,8 @@ pub(crate) struct DoctorArgs {
     all: bool,
     /// Explain saved output of netstat -s or ss -tin; - is stdin
     ///
-    /// netstat -s and netstat -st of Linux and macOS, ss -tin of Linux: totals, shares and
-    /// what each means. The format is recognised by its content.
+    /// Accepts netstat -s and netstat -st from Linux and macOS, and ss -tin from Linux.
+    /// Prints totals, shares and their meaning. The format is recognised by its content.
     #[arg(long, value_name = "FILE")]
     #[arg(conflicts_with_all = ["to", "disk", "device", "system", "rate", "rtt", "streams"])]
     read: Option<PathBuf>,

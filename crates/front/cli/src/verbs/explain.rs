@@ -21,16 +21,16 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
 use units::ByteCount;
 
-/// The most that is kept of standard input.
+/// Maximum size of standard input.
 const MAX_INPUT: ByteCount = ByteCount::from_bytes(4 << 30);
 
 /// Explain a measurement, recording, capture or another tool's result
 ///
-/// Measurements are saved by `test --save`, recordings by `watch --record`;
-/// captures are pcap or pcapng, of which the largest TCP streams are explained.
-/// Results of other tools, recognised by their content, are those of iperf3 (-J,
+/// Measurements are saved by `test --save`, recordings by `watch --record`.
+/// Captures are pcap or pcapng; their largest TCP streams are explained.
+/// Results of other tools are recognised by their content: iperf3 (-J,
 /// --json-stream, text), iperf 2 (-y C, text), ss (-tin, once or as a series), ndt7
-/// (client and server) and flent; also with other lines around them.
+/// (client and server) and flent. Other lines around them are ignored.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ExplainArgs {
@@ -38,9 +38,9 @@ pub(crate) struct ExplainArgs {
     file: PathBuf,
     /// Explain this connection of a file with several
     ///
-    /// Its number in the table, its id, or its local or remote HOST:PORT; of a
-    /// capture, the number of its stream; of another tool's result, the number of
-    /// the transfer.
+    /// WHICH is its number in the table, its id, or its local or remote HOST:PORT;
+    /// for a capture, the stream number; for another tool's result, the transfer
+    /// number.
     #[arg(long, value_name = "WHICH")]
     connection: Option<String>,
     #[command(flatten)]
@@ -58,7 +58,7 @@ Examples:
   longhaul explain trace.pcap                    the largest TCP streams
   iperf3 -c HOST -J > iperf3.json                any version from 3.1 on
   longhaul explain iperf3.json
-  xclip -o | longhaul explain -                  text of iperf3, as it was pasted
+  xclip -o | longhaul explain -                  pasted text output of iperf3
   while sleep 1; do date +%s.%N; ss -tin; done > ss.txt
   longhaul explain ss.txt                        connections of any program
   longhaul explain rrul.flent.gz                 rates, and RTT under load";
@@ -170,7 +170,7 @@ fn show_transfers(args: &ExplainArgs, found: Transfers, console: &mut Console) -
         notes.iter().for_each(|note| console::note(note));
         if !is_capture && !is_selected && count > shown {
             console.say(&format!(
-                "{} more transfers; --connection NUMBER explains one of {count}",
+                "{} of {count} transfers are not shown; --connection NUMBER explains one",
                 count - shown
             ));
         }

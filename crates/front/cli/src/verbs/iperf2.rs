@@ -122,7 +122,7 @@ pub(crate) struct Iperf2Args {
     #[arg(long, value_name = "N", default_value_t = Limits::default().streams)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1024), conflicts_with = "client")]
     max_streams: u32,
-    /// The same per client address [default: half]
+    /// Maximum streams per client address [default: half]
     ///
     /// An IPv6 /64 counts as one address; the default is half of --max-streams.
     #[arg(long, value_name = "N", conflicts_with = "client")]
@@ -134,7 +134,7 @@ pub(crate) struct Iperf2Args {
     max_time: u64,
     /// Send UDP tests to unverified addresses
     ///
-    /// Source addresses can be forged: anyone can have this server flood a victim.
+    /// Source addresses can be forged: anyone can make this server flood a victim.
     #[arg(long, conflicts_with = "client")]
     trust_udp: bool,
     /// Print version

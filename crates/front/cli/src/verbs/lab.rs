@@ -61,8 +61,7 @@ fn parse_link(text: &str) -> Result<String, String> {
 }
 
 fn setting(text: &str) -> Result<(String, String), String> {
-    let (key, value) =
-        text.split_once('=').ok_or("write KEY=VALUE, such as net.ipv4.tcp_sack=0")?;
+    let (key, value) = text.split_once('=').ok_or("use KEY=VALUE, such as net.ipv4.tcp_sack=0")?;
     lab::check_sysctl(key.trim()).map_err(|problem| with_flags(&problem.message))?;
     Ok((key.trim().to_owned(), value.trim().to_owned()))
 }

@@ -1,4 +1,4 @@
-//! `longhaul pcap`: what is in a capture file.
+//! `longhaul pcap`: the contents of a capture file.
 
 mod expert;
 mod files_document;
@@ -31,10 +31,10 @@ use report::terminal::{self, CaptureSummary, ConversationRow};
 use report::untrusted::clean;
 use std::path::PathBuf;
 
-/// Show what is in a capture: hosts, conversations, protocols
+/// Show the contents of a capture: hosts, conversations, protocols
 ///
 /// Reads pcap and pcapng, plain or compressed with gzip or zstd. Counts and
-/// names are Wireshark's.
+/// names match Wireshark's.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 #[command(after_help = EXAMPLES)]
@@ -43,17 +43,17 @@ pub(crate) struct PcapArgs {
     view: Option<View>,
     #[command(flatten)]
     summary: page::SummaryArgs,
-    /// Align two captures of one transfer, as 'pcap merge'
+    /// Align two captures of one transfer, like 'pcap merge'
     #[arg(long)]
     merge: bool,
-    /// With --merge: both captures have the times of one clock
+    /// With --merge: one clock timestamped both captures
     #[arg(long, requires = "merge")]
     same_clock: bool,
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  longhaul pcap trace.pcap                     what it is, top conversations
+  longhaul pcap trace.pcap                     summary, top conversations
   longhaul pcap *.pcapng.gz                    several files, one after another
   tcpdump -w - -i eth0 -c 1000 | longhaul pcap -
   longhaul pcap trace.pcap --html trace.html   graphs of the largest TCP streams
@@ -71,9 +71,9 @@ Examples:
   longhaul pcap io trace.pcap tcp udp          a graph of bits per interval
   longhaul pcap merge client.pcap server.pcap  delays and losses between both ends
 
-Exit codes: 0 read, 1 a file could not be read to its end, 2 wrong usage.";
+Exit codes: 0 read, 1 a file could not be read to its end, 2 usage error.";
 
-/// What to show.
+/// The view to show.
 #[derive(Debug, Subcommand)]
 enum View {
     /// Show format, time, rate, drops and top conversations (default)
@@ -88,7 +88,7 @@ Examples:
   longhaul pcap hierarchy trace.pcap
   longhaul pcap hierarchy trace.pcap --csv")]
     Hierarchy(Files),
-    /// Show the conversations, those with most bytes first
+    /// Show the conversations, most bytes first
     #[command(after_help = "\
 Examples:
   longhaul pcap conversations trace.pcap --type udp
@@ -129,18 +129,18 @@ struct Files {
     /// Print JSON
     #[arg(long, short = 'J')]
     json: bool,
-    /// Write the rows of the CSV to a Parquet file
+    /// Write the CSV rows to a Parquet file
     #[arg(long, value_name = "OUT", conflicts_with_all = ["csv", "json"])]
     parquet: Option<OutputPath>,
 }
 
 impl Files {
-    /// Whether every row is wanted, for other programs.
+    /// Returns true if every row is wanted, for other programs.
     fn is_whole(&self) -> bool {
         self.csv || self.json || self.parquet.is_some()
     }
 
-    /// Whether rows go to a table.
+    /// Returns true if rows go to a table.
     fn is_table(&self) -> bool {
         self.csv || self.parquet.is_some()
     }
@@ -159,7 +159,7 @@ struct Listed {
     #[arg(long = "type", short = 't', value_enum, value_name = "LAYER", default_value = "tcp")]
     #[arg(hide_possible_values = true)]
     layer: LayerArg,
-    /// Rows to show; 0 for all [default: 25, with --csv or --json all]
+    /// Rows to show; 0 for all [default: 25; all with --csv or --json]
     #[arg(long, short = 'n', value_name = "N")]
     rows: Option<usize>,
 }
@@ -232,7 +232,7 @@ pub(crate) fn run(args: &PcapArgs, console: &mut Console) -> Outcome {
     }
 }
 
-/// What is shown of each file.
+/// The view of each file.
 enum Shown<'a> {
     Summary,
     Hierarchy,

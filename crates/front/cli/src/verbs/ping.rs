@@ -39,7 +39,7 @@ pub(crate) struct PingArgs {
     timeout: Duration,
     /// Open TCP connections instead [default: port 443]
     ///
-    /// A RST counts as a reply: the port is closed, but the host is up.
+    /// An RST counts as a reply: the port is closed, but the host is up.
     #[arg(long, value_name = "PORT", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "443")]
     tcp: Option<u16>,
@@ -74,7 +74,7 @@ Examples:
   longhaul ping HOST --tcp=22              RTT of TCP connections to a port
   longhaul ping HOST --json | jq .round_trips.p99_ms
 
-Exit codes: 0 a reply arrived, 1 no reply, 2 wrong usage.";
+Exit codes: 0 a reply arrived, 1 no reply, 2 usage error.";
 
 /// Parses a DSCP or its name (RFC 2474, 2597, 3246, 8622) into the upper six bits of
 /// the TOS byte.

@@ -38,7 +38,7 @@ pub(crate) struct ServerArgs {
     #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = metrics_address)]
     #[arg(help_heading = "Output")]
     metrics: Option<SocketAddr>,
-    /// Answer metrics requests for this host name, too; repeatable
+    /// Also answer metrics requests for this host name; repeatable
     ///
     /// Requests for IP addresses and localhost are always answered; those for any
     /// other name get 421, so that no web page can read the metrics by DNS rebinding.

@@ -31,7 +31,7 @@ Examples:
   longhaul study compare cubic.study bbr.study --html differ.html
   longhaul study export results --csv > runs.csv
 
-A plan has a question, a path, what varies, and what is sent:
+A plan has a question, a path, factors that vary, and traffic:
   question = \"Does throughput follow window over round trip?\"
   [path]
   rate = \"100mbit\"
@@ -64,7 +64,7 @@ struct CheckArgs {
     /// The plan, a TOML file, or the name of a built-in study
     #[arg(value_name = "PLAN|NAME")]
     plan: String,
-    /// Check its short form
+    /// Check the short form
     #[arg(long)]
     quick: bool,
     /// Print the result as JSON
@@ -79,7 +79,7 @@ Examples:
   longhaul study list
   longhaul study list --json | jq -r '.studies[].name'")]
 struct ListArgs {
-    /// Print their names only, one per line
+    /// Print only the names, one per line
     #[arg(long)]
     names: bool,
     /// Print JSON
@@ -119,7 +119,7 @@ fn check(args: &CheckArgs, console: &mut Console) -> Outcome {
     Ok(DONE)
 }
 
-/// What its plans come to.
+/// The totals of its plans.
 fn show_plan(study: &Study, json: bool, console: &mut Console) -> Result<(), Failure> {
     for part in &study.parts {
         let report = part.plan.report();

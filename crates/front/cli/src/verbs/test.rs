@@ -35,7 +35,7 @@ pub(crate) struct TestArgs {
     host: String,
     /// Server port, or a range: 5201-5210
     ///
-    /// Of a range the first port is used whose server is not busy.
+    /// With a range, the first port whose server is not busy is used.
     #[arg(long, short, default_value = "5201", value_parser = host_port::ports)]
     port: RangeInclusive<u16>,
     /// Use UDP instead of TCP [default rate: 1 Mbit/s]
@@ -44,19 +44,20 @@ pub(crate) struct TestArgs {
     /// Use UDT instead of TCP: congestion control over UDP
     ///
     /// The server must be `longhaul server`. If UDP is blocked, the test switches to TCP
-    /// within 3 s; if UDP may be policed, it tries TCP for 3 s and continues over what carried
-    /// more (--no-fallback: neither). -C (or --cc) selects udt (the default), srt,
+    /// within 3 s; if UDP may be policed, it tries TCP for 3 s and continues over the faster of
+    /// the two. --no-fallback disables both. -C (or --cc) selects udt (the default), srt,
     /// reno or cubic, or BBR version 3 (bbr), which implies --native.
     #[arg(long, conflicts_with = "udp")]
     udt: bool,
     /// UDT's native mode: encrypted, selective ACKs
     ///
     /// Packets are encrypted and authenticated, and acknowledged one by one. Both ends must be
-    /// longhaul. -C selects bbr (version 3; the default), reno or cubic. The keys follow from the test's cookie: whoever can read the control connection can read
-    /// the test. If UDP is blocked, the test fails instead of switching to plain TCP.
+    /// longhaul. -C selects bbr (version 3; the default), reno or cubic. The keys are derived from
+    /// the test's cookie: anyone who can read the control connection can read the test. If UDP is
+    /// blocked, the test fails instead of switching to plain TCP.
     #[arg(long, requires = "udt")]
     native: bool,
-    /// Stay with UDT where UDP is blocked or policed
+    /// Stay with UDT even if UDP is blocked or policed
     #[arg(long, requires = "udt")]
     no_fallback: bool,
     /// Duration of the test, in seconds
@@ -72,11 +73,11 @@ pub(crate) struct TestArgs {
     /// Socket buffer size at both ends [default: autotuned]
     #[arg(long, short, value_name = "SIZE")]
     window: Option<ByteCount>,
-    /// Leave TCP's buffers to the kernel on short paths too
+    /// Leave TCP buffers to the kernel on short paths, too
     ///
-    /// Below an RTT of 2 ms and from 5 Gbit/s on, an end that sends otherwise limits its unsent
-    /// data to four BDPs, at least 1 MiB: data beyond the CPU's caches can cost throughput. With
-    /// --compare, the buffers are the kernel's if they were in the earlier result.
+    /// By default, at RTTs below 2 ms and rates from 5 Gbit/s on, a sending end limits its unsent
+    /// data to four BDPs, at least 1 MiB: data beyond the CPU caches can cost throughput. With
+    /// --compare, the buffers are left to the kernel if they were in the earlier result.
     #[arg(long)]
     autotuning: bool,
     /// Rate limit of each stream: 50mbit; 0 is unlimited
@@ -85,10 +86,10 @@ pub(crate) struct TestArgs {
     #[arg(long, short, value_name = "RATE", value_parser = request::rate_or_unlimited)]
     #[arg(alias = "bandwidth")]
     bitrate: Option<Pace>,
-    /// Send UDP above 10 Mbit/s to other machines unasked
+    /// Do not ask before UDP above 10 Mbit/s to other hosts
     ///
-    /// UDP has no congestion control: on a path in use such a test takes the capacity of
-    /// all other users. Without --yes it asks on a terminal, and warns elsewhere.
+    /// UDP has no congestion control: on a path in use, such a test takes capacity from all
+    /// other users. Without --yes, longhaul asks on a terminal and prints a warning elsewhere.
     #[arg(long)]
     yes: bool,
     /// Congestion control of the sender: cubic, bbr, reno
@@ -130,8 +131,9 @@ pub(crate) struct TestArgs {
     save: Option<OutputPath>,
     /// Capture the headers of the test's packets to FILE
     ///
-    /// pcapng, or pcap if FILE ends in .pcap: what is exchanged with the server's addresses and
-    /// ports, on the interface of the route to it. Needs CAP_NET_RAW, as `longhaul capture` does.
+    /// Writes pcapng, or pcap if FILE ends in .pcap. Captures the traffic to and from the server's
+    /// addresses and ports, on the interface of the route to it. Needs CAP_NET_RAW, like
+    /// `longhaul capture`.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     #[arg(conflicts_with_all = ["repeat", "find_rate"])]
     pcap: Option<OutputPath>,
@@ -193,10 +195,10 @@ Examples:
   longhaul test server                    10 s, one TCP stream
   longhaul test server -R -P 8 -t 30      the server sends, 8 streams, 30 s
   longhaul test server -C bbr -w 4M       BBR, fixed socket buffers
-  longhaul test server --autotuning       the kernel's buffers, as iperf3's
+  longhaul test server --autotuning       kernel-sized buffers, as with iperf3
   longhaul test server --bidir            both directions at once
   longhaul test server -u -b 200mbit      UDP: loss, jitter, reordering
-  longhaul test server --udt --cc cubic   UDT, CUBIC instead of its own control
+  longhaul test server --udt --cc cubic   UDT with CUBIC, not its own control
   longhaul test server --udt --cc bbr     UDT's native mode with BBR version 3
   longhaul test server --html result.html --save result.json
   longhaul test server --json | jq .sentence
@@ -222,8 +224,8 @@ pub(crate) fn run(args: &TestArgs, console: &mut Console) -> Outcome {
     rendering.document(&document, &stop)
 }
 
-/// Whether the test may run. UDP has no congestion control: above 10 Mbit/s to another machine,
-/// asks where standard input and error are terminals and the user has not agreed (`--yes`);
+/// Returns true if the test may run. UDP has no congestion control: above 10 Mbit/s to another
+/// machine, asks where standard input and error are terminals and the user has not agreed (`--yes`);
 /// otherwise prints one line. Never waits without a terminal.
 fn may_send(request: &TestRequest, agreed: bool, console: &mut Console) -> Result<bool, Failure> {
     if agreed {

@@ -34,7 +34,7 @@ pub(crate) struct TraceArgs {
     /// In seconds, or with a unit: 0.5, 500ms.
     #[arg(long, short, value_name = "TIME", default_value = "1s", value_parser = time)]
     interval: Duration,
-    /// Time after which a probe is lost
+    /// Time after which a probe counts as lost
     ///
     /// At most 990ms with TCP: the kernel retransmits a SYN after a second.
     #[arg(long, short = 'W', value_name = "TIME", default_value = "1s", value_parser = time)]
@@ -80,7 +80,7 @@ Examples:
   longhaul trace HOST -c 0                 until Ctrl-C
   longhaul trace HOST --json | jq '.hops[].address'
 
-Exit codes: 0 the host replied, 1 it did not, 2 wrong usage or no privilege.";
+Exit codes: 0 the host replied, 1 it did not, 2 usage error or missing privileges.";
 
 pub(crate) fn run(args: &TraceArgs, console: &mut Console) -> Outcome {
     let stop = stop::on_signals();

@@ -116,7 +116,7 @@ pub(crate) fn run(args: &TuneArgs, console: &mut Console) -> Outcome {
 fn run_in_lab(place: &str, args: &TuneArgs) -> Outcome {
     if matches!(&args.what, What::Apply(apply) if apply.persist) {
         return Err(Failure::usage(
-            "a lab's host never boots, and the file would affect this machine: omit --persist",
+            "a lab host never boots, and the file would affect this machine: omit --persist",
         ));
     }
     let place = in_lab::find(place)?;
@@ -132,7 +132,7 @@ struct Host<'a> {
     undo: &'a str,
 }
 
-/// What is said of journals.
+/// Prints a message about journals.
 fn say(event: &TuneEvent, console: &mut Console) {
     let text = match event {
         TuneEvent::JournalMoved { from, to } => {
@@ -142,8 +142,8 @@ fn say(event: &TuneEvent, console: &mut Console) {
             format!("ignored {}: {why}; check it by hand, then remove it", path.display())
         }
         TuneEvent::NamespaceGone { journal } => format!(
-            "a network namespace that was tuned is gone, as that of an ended lab: its journal is \
-             now {}",
+            "a tuned network namespace no longer exists, for example that of an ended lab: its \
+             journal is now {}",
             journal.display()
         ),
         TuneEvent::Verify(_) => return,

@@ -55,7 +55,7 @@ pub(crate) struct WatchArgs {
     sort: Order,
     /// Maximum number of connections to show
     ///
-    /// By default as many as fit the screen, 20 in a table, all in JSON.
+    /// Default: as many as fit on the screen, 20 in a table, all in JSON.
     #[arg(long, value_name = "N")]
     top: Option<usize>,
     /// Poll interval, at least 100ms
@@ -75,7 +75,7 @@ pub(crate) struct WatchArgs {
     /// Maximum size of the recording
     #[arg(long, value_name = "SIZE", default_value = "1GB", requires = "record")]
     record_max: ByteCount,
-    /// Print nothing, with --record
+    /// With --record, print nothing
     #[arg(long, short, requires = "record", conflicts_with = "json")]
     quiet: bool,
     /// Print one line of JSON per poll
@@ -107,7 +107,7 @@ enum Order {
     Rtt,
     /// Most retransmissions first
     Retransmits,
-    /// Longest limited by a window or a buffer first
+    /// Longest time limited by a window or a buffer first
     Limit,
 }
 
@@ -201,7 +201,7 @@ fn tables(request: &WatchRequest, args: &WatchArgs, console: &mut Console) -> Ou
     failed.map_or(Ok(DONE), Err)
 }
 
-/// What is said when the recording has ended.
+/// The message when the recording has ended.
 fn full(args: &WatchArgs) -> String {
     let path = args.record.as_deref().unwrap_or(Path::new(""));
     format!(

@@ -79,7 +79,12 @@ fn the_far_end_cannot_name_an_address_to_connect_to() {
         let copy = ["copy", "--ssh", &path(name), "--far-program", far, &path("data"), &remote];
         let copied = run(&copy);
         assert_eq!(copied.status.success(), is_known, "{name}: {}", said(&copied));
-        assert_eq!(said(&copied).contains("name it yourself"), !is_known, "{}", said(&copied));
+        assert_eq!(
+            said(&copied).contains("reports are not used: give one"),
+            !is_known,
+            "{}",
+            said(&copied)
+        );
     }
 }
 
@@ -121,7 +126,7 @@ fn mistakes_get_one_line() {
     for (arguments, expected) in [
         (&["a", "b"][..], "HOST:PATH"),
         (&["h1:a", "h2:b", "."], "on one host"),
-        (&["h1:a", "h2:b"], "one side is this host"),
+        (&["h1:a", "h2:b"], "one side must be this host"),
         (&["/no/such", "host:"], "/no/such: No such file"),
         (&["host:a", "/no/such/dir/"], "create it first"),
         (&["-oX:a", "."], "unexpected argument"),

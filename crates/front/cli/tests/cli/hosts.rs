@@ -188,13 +188,13 @@ fn sysctls_are_confirmed() {
 fn an_agent_ends_with_its_input() {
     for (input, expected) in [
         ("", ""),
-        ("garbage\n", "no message of an agent"),
-        ("{\"time\":{}}\n", "the first request is no hello"),
+        ("garbage\n", "is not an agent message"),
+        ("{\"time\":{}}\n", "the first request is not a hello"),
         ("{\"hello\":{\"version\":2}}\n", "version 2"),
         ("{\"hello\":{\"version\":1}}\n{\"stop\":{}}\n", "{\"stopped\":{}}"),
         (
             "{\"hello\":{\"version\":1}}\n{\"tune\":{\"settings\":[{\"key\":\"kernel.core_pattern\",\"value\":\"|/x\"}]}}\n",
-            "not a sysctl that longhaul sets",
+            "not a sysctl, or not a value, that longhaul sets",
         ),
     ] {
         let mut child = Command::new(FAR)

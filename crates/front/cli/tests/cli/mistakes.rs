@@ -42,7 +42,7 @@ const MISTAKES: &[(&str, &str, Next)] = &[
     ("test no.such.host.invalid", "cannot resolve", Help),
     ("test http://127.0.0.1:PORT/ -n 1K", "is a URL", Works("test 127.0.0.1:PORT -n 1K")),
     ("ping ftp://127.0.0.1/file -c 1", "is a URL", Works("ping 127.0.0.1 -c 1")),
-    ("test 127.0.0.1:http", "is no port", Help),
+    ("test 127.0.0.1:http", "is not a port", Help),
     ("test 127.0.0.1:5201 -p 5202", "two ports", Help),
     ("test 127.0.0.1 -p 70000", "ports are 1 to 65535", Help),
     ("test [::1 -p PORT", "[::1", Help),

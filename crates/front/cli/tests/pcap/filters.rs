@@ -416,7 +416,7 @@ pub(crate) fn filters_as_people_write_them() {
     let its = its_verdicts(&path);
     let (mut wrong, mut refused, mut passed) = (Vec::new(), Vec::new(), 0);
     let mut table = String::from(
-        "\nWhether each accepts a filter, and whether the same packets of a made-up capture\npass, and how many.\n",
+        "\nFor each filter: whether each program accepts it, whether it selects the same packets\nof a synthetic capture, and how many.\n",
     );
     for (title, filters) in FILTERS {
         table += &format!(

@@ -1,5 +1,5 @@
-//! Before the tests: the paths, and what on this host would make the result doubtful, which is
-//! power saving and other traffic.
+//! Checks before the tests: the paths, and conditions on this host that would make the result
+//! doubtful (power saving and other traffic).
 
 use super::{BaselineEvent, BaselineRequest, Server, Unmeasured, path};
 use crate::cross_traffic::InterfaceCounters;
@@ -14,7 +14,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 use units::{BitRate, ByteCount, Rtt, percent};
 
-/// Doctor's checks of power saving, of other programs, and of what wastes a link.
+/// Doctor's checks of power saving, of other programs, and of settings that waste a link.
 const CHECKS: [&str; 7] = [
     "cpu.governor",
     "cpu.frequency",
@@ -25,7 +25,7 @@ const CHECKS: [&str; 7] = [
     "nic.duplex",
 ];
 
-/// How long other traffic is observed.
+/// The time for which other traffic is observed.
 const OBSERVED: Duration = Duration::from_secs(1);
 
 /// Other traffic above this share of the link distorts the tests; below 1 Mbit/s none does.
@@ -167,8 +167,8 @@ fn traffic_check(rate: BitRate, link: Option<BitRate>, device: &str, took: Rtt) 
         seen: format!("{rate} of other traffic on {device} over {took}"),
         needed: format!("at most {most}"),
         why: format!(
-            "other traffic takes its share of the path during each test; above {} of the link it \
-             shows",
+            "other traffic takes its share of the path during each test; above {} of the link, \
+             it affects the results",
             percent(DISTORTS)
         ),
         remedy: if distorts {

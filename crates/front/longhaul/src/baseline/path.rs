@@ -31,7 +31,7 @@ pub(super) fn address(
     probe::resolve(&server.host, *server.ports.start(), wanted, None, &over)
 }
 
-/// Why there is no address of this version.
+/// The reason there is no address of this version.
 pub(super) fn without_address(family: AddressFamily, error: &ProbeError) -> BaselinePath {
     let why = match error {
         ProbeError::Resolve(error) => error.reason.clone(),

@@ -12,20 +12,20 @@ use units::BitRate;
 /// Maximum duration of a test, and of everything: a day.
 const MAX_TIME: Duration = Duration::from_secs(86_400);
 
-/// What [`run`](super::run) measures. [`BaselineRequest::new`] has the defaults.
+/// The measurement of [`run`](super::run). [`BaselineRequest::new`] has the defaults.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BaselineRequest {
     /// The server, or where to look for one.
     pub server: ServerSource,
-    /// Which IP versions; [`Family::Any`] for both.
+    /// The IP versions; [`Family::Any`] for both.
     pub family: Family,
     /// The duration of each test, s; `None` for what fits, down to 1 s.
     pub duration: Option<f64>,
     /// The time for everything. Three tests of each condition are made in any case.
     #[serde(with = "units::seconds")]
     pub within: Duration,
-    /// Streams of the tests with several, 2 to 128.
+    /// Streams in multi-stream tests, 2 to 128.
     pub streams: u32,
     /// The seed of the order of the tests; `None` for a random one.
     pub seed: Option<u64>,
@@ -33,7 +33,7 @@ pub struct BaselineRequest {
     pub compare: Option<Box<BaselineReport>>,
 }
 
-/// Which server to measure to.
+/// The server to measure to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ServerSource {
@@ -48,7 +48,7 @@ pub enum ServerSource {
     },
     /// The nearest one of a list that is fast enough.
     List {
-        /// What the list is called in the document.
+        /// The name of the list in the document.
         name: String,
         /// Lines `HOST PORTS RATE LOCATION`, or the JSON of public lists.
         text: String,
@@ -83,7 +83,7 @@ impl BaselineRequest {
     /// Checks the fields.
     ///
     /// # Errors
-    /// The field that is wrong, and what it accepts.
+    /// The invalid field, and the values that it accepts.
     pub fn check(&self) -> Result<(), Problem> {
         let wrong = |field, what: &str, accepted: &str| Err(Problem::field(field, what, accepted));
         match &self.server {
@@ -105,7 +105,7 @@ impl BaselineRequest {
             return wrong(Field::Within, "no time for the tests", "above 0 and up to a day");
         }
         if !(2..=128).contains(&self.streams) {
-            let what = format!("{} streams for the tests with several", self.streams);
+            let what = format!("{} streams for multi-stream tests", self.streams);
             return wrong(Field::Streams, &what, "2 to 128");
         }
         Ok(())

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 /// Pause between two tests: queues drain, and an iperf3 server listens again.
 const PAUSE: Duration = Duration::from_millis(300);
 
-/// What connections and a slow end add to a test, as expected before the first one.
+/// The time that connections and a slow end add to a test, as expected before the first one.
 const OVERHEAD: Duration = Duration::from_millis(700);
 
 /// Interval reports, for the progress line alone.
@@ -26,7 +26,7 @@ const REPORTS: Duration = Duration::from_millis(500);
 /// Failures that are told one by one; more are counted.
 const MAX_NOTES: usize = 12;
 
-/// What is tested.
+/// The path to test.
 pub(super) struct Asked<'a> {
     pub(super) server: &'a Server,
     pub(super) paths: &'a [BaselinePath],
@@ -41,7 +41,7 @@ fn idle(duration: Duration) -> Duration {
     rtt_under_load::IDLE.min(duration / 2)
 }
 
-/// What tests of this duration cost.
+/// The cost of tests of this duration.
 fn cost(duration: Duration) -> TestCost {
     let plain = duration.saturating_add(PAUSE + OVERHEAD);
     let idle = idle(duration);
@@ -55,7 +55,7 @@ fn conditions(paths: &[BaselinePath], streams: u32) -> Vec<TestCondition> {
     baseline::conditions(&families, streams)
 }
 
-/// The duration of the tests that fit, where none is asked for.
+/// The duration of the tests that fit, if none is requested.
 pub(super) fn fitting_duration(paths: &[BaselinePath], streams: u32, left: Duration) -> Duration {
     baseline::fitting_duration(&conditions(paths, streams), left, cost)
 }
@@ -91,7 +91,7 @@ struct Tested {
     failed: u32,
 }
 
-/// What was measured.
+/// The measurement.
 pub(super) struct Rounds {
     tested: Vec<Tested>,
     /// IP versions that no test succeeded over, and why.
@@ -218,7 +218,7 @@ impl Rounds {
             one.failed += 1;
         }
         let given_up = schedule.failed(condition);
-        let end = if given_up { "; not tested any more" } else { "" };
+        let end = if given_up { "; no further tests" } else { "" };
         if self.notes.len() < MAX_NOTES {
             self.notes.push(format!("{condition}: a test failed: {error}{end}"));
         }

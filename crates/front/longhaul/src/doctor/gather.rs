@@ -118,7 +118,7 @@ pub fn gather(root: &Root, asked: &Asked, nic: &dyn Fn(&str) -> Nic) -> Facts {
     }
 }
 
-/// What a device's driver reports, in the network namespace of the calling thread.
+/// Settings that a device's driver reports, in the network namespace of the calling thread.
 #[must_use]
 pub fn this_nic(device: &str) -> Nic {
     Nic {
@@ -178,7 +178,7 @@ fn file(key: &str) -> String {
     format!("proc/sys/{}", key.replace('.', "/"))
 }
 
-/// Whether this user may change settings: the kernel decides when the file is
+/// Returns true if this user may change settings: the kernel decides when the file is
 /// opened; nothing is written.
 fn may_set(root: &Root) -> Fact<bool> {
     let file = root.path(&file("net.ipv4.tcp_rmem"));

@@ -21,7 +21,7 @@ pub struct ExplainedRecording {
     pub schema: &'static str,
     /// The version of Longhaul that recorded it.
     pub version: String,
-    /// When it began, seconds since 1970.
+    /// Its start, seconds since 1970.
     pub started_unix_s: u64,
     /// The interval between samples, in seconds.
     pub interval_s: f64,
@@ -46,7 +46,7 @@ pub struct ExplainedConnection {
     pub sends: bool,
     /// Retransmitted segments.
     pub retransmits: Option<u64>,
-    /// What limited it.
+    /// Its limit.
     #[serde(flatten)]
     pub finding: Finding,
 }

@@ -11,7 +11,7 @@ use std::path::Path;
 /// Bytes at the beginning of a file that show what it is not.
 const BEGINNING: u64 = 4096;
 
-/// Whether it is no document of longhaul's, which names its schema: at the beginning, unless
+/// Returns true if it is not longhaul's document, which names its schema: at the beginning, unless
 /// another program sorted its keys.
 pub(super) fn is_candidate(path: &Path) -> bool {
     const SCHEMA: &str = "\"longhaul.";
@@ -69,7 +69,7 @@ fn select<'a>(all: &'a [Measurement], which: &str) -> Result<&'a Measurement, Pr
     })
 }
 
-/// The source, what it does not say, and the test that would.
+/// The source, the facts that it lacks, and the test that would have them.
 fn notes(tool: &ToolResult) -> Vec<String> {
     let lacking: Vec<&str> = tool.unavailable.iter().map(|one| one.meaning()).collect();
     let mut source = format!("from {}", tool.tool);

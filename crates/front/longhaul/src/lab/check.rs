@@ -1,4 +1,4 @@
-//! How accurately this machine emulates a path.
+//! The accuracy with which this machine emulates a path.
 
 use super::session::{failed, refused};
 use super::{DriverChoice, parse_path};
@@ -22,16 +22,16 @@ const MAX_LOAD: Duration = Duration::from_secs(3600);
 pub struct LabCheckRequest {
     /// The path: a name, `KEY=VALUE,…` or both.
     pub link: String,
-    /// Whether to busy-wait on one core, for lower timing error.
+    /// True to busy-wait on one core, for lower timing error.
     pub accurate: bool,
-    /// What carries packets.
+    /// The packet driver.
     pub driver: Option<DriverChoice>,
     /// Load in each direction, 0.1 s to 1 h.
     #[serde(with = "units::seconds", rename = "seconds")]
     pub load: Duration,
 }
 
-/// What happens meanwhile.
+/// Events of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LabCheckEvent {
@@ -66,7 +66,7 @@ impl LabCheckRequest {
     /// Checks the fields, and reads the files that the path names.
     ///
     /// # Errors
-    /// The field that is wrong, and what it accepts.
+    /// The invalid field, and the values that it accepts.
     pub fn check(&self) -> Result<(), Problem> {
         parse_path(&self.link)?;
         if !(MIN_LOAD..=MAX_LOAD).contains(&self.load) {
@@ -83,7 +83,7 @@ impl LabCheckRequest {
 /// [`crate::run`] does so.
 ///
 /// # Errors
-/// A field that is wrong, no privilege for a lab, an interruption.
+/// An invalid field, no privilege for a lab, an interruption.
 pub fn run(
     request: &LabCheckRequest,
     on_event: &mut dyn FnMut(LabCheckEvent),

@@ -14,7 +14,7 @@ pub struct LabDocument {
     pub schema: String,
     /// Its name, unless the request had another.
     pub name: String,
-    /// Whether all links were emulated as configured.
+    /// True if all links were emulated as configured.
     pub valid: bool,
     /// Its hosts and routers.
     pub hosts: Vec<String>,
@@ -22,7 +22,7 @@ pub struct LabDocument {
     pub links: Vec<LinkDocument>,
     /// Its programs, in the order of the request: first the server, if there is one.
     pub programs: Vec<LabProgramReport>,
-    /// Why it ended; not part of the document.
+    /// The reason it ended; not part of the document.
     #[serde(skip, default = "done")]
     pub why: EndReason,
 }
@@ -52,11 +52,11 @@ pub struct LabProgramReport {
     pub on: String,
     /// Its command line.
     pub command: String,
-    /// Whether it was started.
+    /// True if it was started.
     pub started: bool,
     /// Its exit code; `None` if it was not started or could not be killed.
     pub exit_code: Option<i32>,
-    /// Whether it was asked to stop.
+    /// True if it was asked to stop.
     pub stopped: bool,
     /// Its last lines of output, if they went into events.
     pub last_lines: Vec<String>,

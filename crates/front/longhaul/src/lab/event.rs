@@ -1,4 +1,4 @@
-//! What happens while a lab runs.
+//! Events of a running lab.
 
 use lab::{Job, SessionEvent};
 use serde::{Deserialize, Serialize};
@@ -7,13 +7,13 @@ use std::path::PathBuf;
 use topology::Plan;
 use units::BitRate;
 
-/// What happens while a lab runs.
+/// Events of a running lab.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LabEvent {
     /// Names of hosts do not resolve, so that programs have to use addresses.
     NamesUnresolved {
-        /// Why.
+        /// The reason.
         error: String,
         /// The hosts.
         hosts: Vec<(Ipv4Addr, String)>,
@@ -66,7 +66,7 @@ pub enum LabEvent {
     Line {
         /// Its host.
         host: String,
-        /// What it wrote, as it came: not safe for a terminal.
+        /// The line, as it came: not safe for a terminal.
         line: String,
     },
     /// A program exited by itself.
@@ -91,7 +91,7 @@ pub enum LabEvent {
     PacketsMissed {
         /// The log or capture that misses them.
         file: PathBuf,
-        /// How many.
+        /// Their number.
         packets: u64,
     },
 }

@@ -12,13 +12,13 @@ use topology::{Emulator, EmulatorSettings, PATHS, PathSpec, UserPaths};
 pub struct NamedPath {
     /// Its name.
     pub name: String,
-    /// What it is like.
+    /// Its description.
     pub about: String,
     /// Where its values are from.
     pub source: String,
     /// The path, as a request has it.
     pub link: String,
-    /// The same for another emulator, if one was asked for.
+    /// The path for another emulator, if one was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub settings: Option<EmulatorSettings>,
 }
@@ -26,7 +26,7 @@ pub struct NamedPath {
 /// Parses a path, and reads the files that it names.
 ///
 /// # Errors
-/// What is wrong with it, or with the file of the user's own paths.
+/// An error in it, or in the file of the user's own paths.
 pub fn parse_path(text: &str) -> Result<PathSpec, Problem> {
     let wrong = |error: String| {
         Problem::new(Fault::Request, error)

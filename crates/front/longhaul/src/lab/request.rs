@@ -1,4 +1,4 @@
-//! What a lab consists of, and what runs in it.
+//! Requests to run a lab: its hosts and links, and the programs in it.
 
 use super::far_end::FarHost;
 use super::{arguments, paths};
@@ -13,7 +13,7 @@ use topology::plan::{ProgramPlan, Wait};
 use topology::{DriverChoice, Plan, Shape};
 use units::Rtt;
 
-/// A lab, its programs, and what is written about it.
+/// A lab, its programs, and its output files.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LabRequest {
@@ -23,13 +23,13 @@ pub struct LabRequest {
     pub output: ProgramOutput,
     /// Environment variables of the programs of a pair, beside those of the calling process.
     pub environment: Vec<(String, String)>,
-    /// Whether its links are meant to be changed by others while it runs.
+    /// True if its links are meant to be changed by others while it runs.
     pub changing: bool,
     /// Its name, by which it is found while it runs; by default one that is free.
     pub name: Option<String>,
-    /// Whether to busy-wait on one core, for lower timing error.
+    /// True to busy-wait on one core, for lower timing error.
     pub accurate: bool,
-    /// What carries packets; by default what the plan says.
+    /// The packet driver; by default the plan's.
     pub driver: Option<DriverChoice>,
     /// The first part of the run, which its report does not cover; in nanoseconds.
     pub omit: Option<Rtt>,
@@ -70,7 +70,7 @@ pub struct PairRequest {
     pub congestion: String,
     /// Sysctls of both hosts, below `net.`.
     pub sysctls: Vec<(String, String)>,
-    /// Whether TCP buffers of both hosts are sized for the path: 4 x (BDP + queue).
+    /// True if TCP buffers of both hosts are sized for the path: 4 x (BDP + queue).
     pub tuned: bool,
     /// The far end of the path.
     pub far_end: FarEnd,
@@ -161,7 +161,7 @@ impl LabRequest {
     /// Checks the request, for which it reads the files that its paths name.
     ///
     /// # Errors
-    /// The field that is wrong, and what it accepts.
+    /// The invalid field, and the values that it accepts.
     pub fn check(&self) -> Result<(), Problem> {
         self.checked_plan().map(drop)
     }
@@ -197,7 +197,7 @@ impl LabRequest {
     /// The plan of its hosts, links and programs.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// An error in it.
     pub fn plan(&self) -> Result<Plan, Problem> {
         let wrong = |error| Problem::new(Fault::Request, error);
         match &self.hosts {

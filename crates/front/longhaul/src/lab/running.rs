@@ -100,7 +100,7 @@ pub fn set(request: &SetRequest) -> Result<SetDocument, Problem> {
     Ok(SetDocument::new(&link, settings))
 }
 
-/// What the lab refuses is the request's fault.
+/// A refusal by the lab is the request's fault.
 pub fn problem(error: LabError) -> Problem {
     match error {
         LabError::Refused { .. } => Problem::new(Fault::Request, error),

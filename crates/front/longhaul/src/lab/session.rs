@@ -14,7 +14,7 @@ use tune::Buffers;
 /// request as it is, [`crate::run`] does so.
 ///
 /// # Errors
-/// A field that is wrong, no privilege for a lab, a program that cannot be started.
+/// An invalid field, no privilege for a lab, a program that cannot be started.
 pub fn run(
     request: &LabRequest,
     on_event: &mut dyn FnMut(LabEvent),

@@ -36,7 +36,7 @@ pub struct Analysis {
     /// The iperf3 tests that began in the capture.
     pub tests: Tests,
     pub(crate) mptcp: MptcpConnections,
-    /// What capturing added: it is left out of `streams` and `tests`.
+    /// Packets that capturing added: they are omitted from `streams` and `tests`.
     pub(crate) faults: Faults,
 }
 
@@ -103,7 +103,7 @@ pub(crate) struct Explained {
     pub(crate) measurement: Measurement,
 }
 
-/// What a stream shows of its sender.
+/// Evidence of a stream's sender.
 #[derive(Clone)]
 pub(crate) struct SenderDetail {
     pub(crate) times: Vec<TimeShare>,
@@ -156,7 +156,7 @@ impl Analysis {
         transfers
     }
 
-    /// Whether a stream sent much of what it had again.
+    /// Returns true if a stream retransmitted much of its data.
     fn hangs(&self, number: u32) -> bool {
         self.streams.get(number).is_some_and(|(_, connection)| {
             let direction = connection.data_direction();
@@ -179,7 +179,7 @@ impl Analysis {
         transfers
     }
 
-    /// Whether two streams carry data of the same iperf3 test in the same direction.
+    /// Returns true if two streams carry data of the same iperf3 test in the same direction.
     fn is_same_test(&self, one: u32, other: u32) -> bool {
         let from_client = |stream| {
             let (_, connection) = self.streams.get(stream)?;
@@ -265,7 +265,7 @@ impl Analysis {
         let mut notes = vec![format!("captured {}", place(&connection.vantage(direction)))];
         for (number, (connection, _)) in sampled {
             let kinds = retransmission_kinds(connection);
-            // What made a sender repeat shows in the other direction.
+            // The cause of a sender's repetitions shows in the other direction.
             if kinds.is_empty() || connection.is_one_way() {
                 continue;
             }
@@ -303,14 +303,14 @@ impl Analysis {
         Some(Explained { streams: numbers, senders, measurement })
     }
 
-    /// What the capture does not show of a stream.
+    /// Properties of a stream that the capture does not show.
     pub(crate) fn hidden(&self, number: u32, connection: &Connection) -> Vec<Caveat> {
         let mut all = self.caveats(number);
         all.extend(tcp_analysis::caveats(connection, connection.data_direction()));
         all
     }
 
-    /// What the capture as a whole hides of a stream.
+    /// Properties of a stream that the capture as a whole hides.
     fn caveats(&self, stream: u32) -> Vec<Caveat> {
         let packets = self.capture.cut_headers;
         let cut = (packets > 0).then_some(Caveat::TruncatedHeaders { packets });
@@ -324,7 +324,7 @@ impl Analysis {
     }
 }
 
-/// How often a stream retransmitted, by kind, with the first packet of each.
+/// Retransmissions of a stream by kind, with the first packet of each.
 fn retransmission_kinds(connection: &Connection) -> String {
     let counts = connection.retransmissions(connection.data_direction());
     let kinds = tcp_analysis::Kind::ALL.iter().filter(|kind| counts.of(**kind) > 0);

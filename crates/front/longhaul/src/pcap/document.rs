@@ -57,7 +57,7 @@ pub struct Broken {
     pub after_packet: u64,
     /// Bytes from the start of the file, decompressed.
     pub at_byte: u64,
-    /// What is wrong.
+    /// The error.
     pub why: String,
 }
 
@@ -73,7 +73,7 @@ impl Broken {
     }
 }
 
-/// The object of a file: what all have, and what its view adds.
+/// The object of a file: members that all views have, and those of its view.
 macro_rules! file_object {
     ($capture:expr, $name:ident { $($rest:tt)* }) => {
         $name {
@@ -116,7 +116,7 @@ pub struct Interface {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct NotUnderstood {
-    /// How many.
+    /// Their number.
     pub packets: u64,
     /// The kind.
     pub what: String,
@@ -166,7 +166,7 @@ pub struct SummaryFile {
     pub not_dissected: u64,
     /// Packets that are not understood, by kind.
     pub not_understood: Vec<NotUnderstood>,
-    /// What else to know, as sentences.
+    /// Remarks, as sentences.
     pub notes: Vec<String>,
     /// Comments on packets.
     pub packet_comments: u64,
@@ -281,7 +281,7 @@ pub struct HierarchyFile {
     pub bytes: u64,
     /// Its name.
     pub file: String,
-    /// What else to know, as sentences.
+    /// Remarks, as sentences.
     pub notes: Vec<String>,
     /// Packets.
     pub packets: u64,

@@ -1,4 +1,4 @@
-//! What the expert information says of a capture, each kind once.
+//! The expert information on a capture, each kind once.
 
 use super::document::packets::Expert;
 use super::reading::{self, Capture, Dissected, Tables};
@@ -10,7 +10,7 @@ use report::terminal::ExpertRow;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-/// What stands out in a file.
+/// Expert information on a file.
 pub struct ExpertFound {
     /// The file.
     pub capture: Capture,
@@ -41,7 +41,7 @@ pub fn expert(
     let filter = packets::compile(&request.filter)?;
     let tables = Tables::of_reading();
     let mut tracker = Tracker::within(request.rules, &tables.budget);
-    // How many of each kind, and the first packet.
+    // Count of each kind, and the first packet.
     let mut counts = [(0_u64, 0_u64); KINDS.len()];
     let mut capture = reading::read_packets(path, &tables, stop, on_read, |found, _| {
         let Dissected { packet, layers, segment, stream, conversations, .. } = *found;

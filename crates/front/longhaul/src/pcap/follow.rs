@@ -1,4 +1,4 @@
-//! What both ends of a TCP stream or UDP conversation sent, in order.
+//! Data that both ends of a TCP stream or UDP conversation sent, in order.
 
 use super::document::packets::{FollowedPart, hexadecimal};
 use super::reading::{self, Capture, Dissected, Tables};
@@ -9,7 +9,7 @@ use packet_fields::follow::{Chunk, TcpFollower};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-/// What was read of a stream.
+/// The part of a stream that was read.
 pub struct Followed {
     /// The file, as far as it was read.
     pub capture: Capture,
@@ -17,7 +17,7 @@ pub struct Followed {
     pub is_found: bool,
     /// Bytes that were shown.
     pub bytes: u64,
-    /// True if there are more than were asked for.
+    /// True if there are more than requested.
     pub is_cut: bool,
 }
 
@@ -83,10 +83,10 @@ fn datagram(found: &Dissected<'_>, parts: &mut Parts<'_>, on_read: OnRead<'_>) {
     }
 }
 
-/// What is shown of a stream.
+/// The view of a stream.
 struct Parts<'a> {
     request: &'a FollowRequest,
-    /// Who sent first, and when.
+    /// The end that sent first, and the time.
     key: Option<(Direction, u64)>,
     bytes: u64,
     most: u64,

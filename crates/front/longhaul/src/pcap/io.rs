@@ -11,7 +11,7 @@ use report::terminal::IoBin;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-/// What was counted in a file.
+/// Counts of a file.
 pub struct CountedPackets {
     /// The file.
     pub capture: Capture,
@@ -21,7 +21,7 @@ pub struct CountedPackets {
     pub interval_s: f64,
     /// Time of the first packet, seconds since 1970.
     pub start_unix_s: f64,
-    /// What else to know, as sentences.
+    /// Remarks, as sentences.
     pub notes: Vec<String>,
 }
 

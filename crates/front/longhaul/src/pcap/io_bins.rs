@@ -14,7 +14,7 @@ const MAX_DRAWN: usize = 200;
 
 pub(crate) struct Bins {
     width_ns: u64,
-    /// The interval that was asked for.
+    /// The requested interval.
     asked: Option<Duration>,
     start_ns: Option<u64>,
     curves: Vec<Vec<IoBin>>,

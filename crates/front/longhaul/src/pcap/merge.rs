@@ -18,7 +18,7 @@ pub struct Merged {
     pub merge: Merge,
     /// Where each was captured, in words.
     pub points: [Option<String>; 2],
-    /// What else to know, as sentences.
+    /// Remarks, as sentences.
     pub notes: Vec<String>,
 }
 
@@ -30,7 +30,7 @@ impl Merged {
     }
 }
 
-/// A capture with what is needed to align it.
+/// A capture with the data needed to align it.
 struct Read {
     capture: Capture,
     packets: CapturedPackets,
@@ -124,7 +124,7 @@ fn points(merge: &Merge, streams: &[Streams; 2]) -> [Option<String>; 2] {
     }
 }
 
-/// What else to know, as sentences.
+/// Remarks, as sentences.
 fn notes(merge: &Merge, captures: &[Capture; 2]) -> Vec<String> {
     let mut notes: Vec<String> = captures
         .iter()
@@ -137,8 +137,8 @@ fn notes(merge: &Merge, captures: &[Capture; 2]) -> Vec<String> {
     }
     if merge.is_direction_assumed {
         notes.push(
-            "Packets of one direction alone: which capture they pass first is taken from the \
-             times, as if the clocks were equal."
+            "There are packets in one direction only: the capture that they pass first is taken \
+             from the timestamps, as if the clocks were equal."
                 .to_owned(),
         );
     }
@@ -146,7 +146,7 @@ fn notes(merge: &Merge, captures: &[Capture; 2]) -> Vec<String> {
         if counts.only_here > 0 {
             let other = if name == "A" { "B" } else { "A" };
             notes.push(format!(
-                "{} packets of {name} should have passed {other} first and are not there: the \
+                "{} packets of {name} should have passed {other} first but are missing there: the \
                  capture dropped them, they took another route, or a middlebox sent them.",
                 counts.only_here
             ));

@@ -8,20 +8,20 @@ use packet_fields::{Filter, Tracker};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-/// What was read for a list of packets.
+/// The file as read for a list of packets.
 pub struct PacketList {
     /// The file, as far as it was read.
     pub capture: Capture,
     /// Packets that were shown, or written.
     pub shown: u64,
-    /// True if the list ended before the file, with as many packets as were asked for.
+    /// True if the list ended before the file, with as many packets as requested.
     pub is_full: bool,
 }
 
-/// Reads a file, and shows the packets that were asked for; or writes them.
+/// Reads a file, and shows or writes the requested packets.
 ///
 /// # Errors
-/// A field that is wrong; the file cannot be opened, or is no capture; the packets cannot be
+/// An invalid field; the file cannot be opened, or is no capture; the packets cannot be
 /// written.
 pub fn run(
     path: &Path,

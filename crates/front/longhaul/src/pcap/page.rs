@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use tcp_graphs::{Limits, Recorder};
 
-/// Streams with graphs unless others are asked for.
+/// Streams with graphs by default.
 const STREAMS: usize = 5;
 
 /// The graphs of a file.
@@ -85,7 +85,7 @@ fn wanted(analysis: &Analysis, asked: &[u32]) -> Result<Vec<u32>, Problem> {
     Ok(if asked.is_empty() { analysis.largest_of(STREAMS, 1) } else { wanted })
 }
 
-/// What is kept of each of `streams`: together at most 100 MB.
+/// The graphs' data of each of `streams`: together at most 100 MB.
 fn limits(streams: usize) -> Limits {
     let streams = streams.max(1);
     Limits { bins: 65_536 / streams, packets: (131_072 / streams).min(40_000) }

@@ -53,7 +53,7 @@ impl Tables {
 pub struct Capture {
     /// The file's name as it was given, or `standard input`; not to be trusted.
     pub name: String,
-    /// What the file says of itself.
+    /// The file's description of itself.
     pub file: FileSummary,
     /// Totals of all packets.
     pub overview: Overview,
@@ -69,19 +69,19 @@ pub struct Capture {
     pub broken: Option<Broken>,
     /// True if the stop flag ended the reading.
     pub is_interrupted: bool,
-    /// What an analysis of its streams left out.
+    /// The part that an analysis of its streams omitted.
     pub(crate) not_analysed: Option<String>,
     /// The subflows of each MPTCP connection, as an analysis found them.
     pub(crate) mptcp: Vec<Vec<u32>>,
 }
 
 impl Capture {
-    /// What else to know, as sentences.
+    /// Remarks, as sentences.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if let Some(broken) = &self.broken {
-            notes.push(format!("Broken: {broken}; what comes before it is shown."));
+            notes.push(format!("Broken: {broken}; the packets before it are shown."));
         }
         if self.is_interrupted {
             notes.push(format!("Interrupted after packet {}.", self.overview.packets));
@@ -167,7 +167,7 @@ fn thousands(number: u64) -> String {
     text
 }
 
-/// A sentence about what is not listed because the memory for tables was used up.
+/// A sentence about conversations not listed because the memory for tables was used up.
 #[must_use]
 pub fn not_listed(what: &str, left_out: LeftOut) -> Option<String> {
     let LeftOut { flows, counts } = left_out;
@@ -188,7 +188,7 @@ pub(crate) fn not_analysed(streams: &Streams, conversations: &Conversations) -> 
     let cut = streams.cut();
     (none > 0 || cut > 0).then(|| {
         format!(
-            "{none} TCP streams are not analysed, and {cut} not to their end: tables are limited to \
+            "{none} TCP streams are not analysed, and {cut} only in part: tables are limited to \
              {} MiB.",
             TABLE_BYTES >> 20
         )
@@ -215,7 +215,7 @@ struct Interruptible {
     stop: StopFlag,
 }
 
-/// How long a signal may wait for the read of a silent pipe.
+/// The time that a signal may wait for the read of a silent pipe.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 impl Read for Interruptible {
@@ -239,9 +239,9 @@ pub(crate) struct Dissected<'a> {
     /// The conversation of the segment.
     pub(crate) stream: Option<StreamNumber>,
     pub(crate) conversations: &'a Conversations,
-    /// What the file says of itself up to here.
+    /// The file's description of itself up to here.
     pub(crate) file: &'a FileSummary,
-    /// Whether the next one may be long in coming.
+    /// True if the next packet may not arrive for a long time.
     pub(crate) is_last_of_batch: bool,
 }
 
@@ -253,7 +253,7 @@ pub fn read(path: &Path, on_read: OnRead<'_>, stop: &StopFlag) -> Result<Capture
     read_packets(path, &Tables::of_reading(), stop, on_read, |_, _| ControlFlow::Continue(()))
 }
 
-/// The same, and shows each TCP segment with the number of its stream to `see`.
+/// Reads a file as [`read`] does, and shows each TCP segment with its stream's number to `see`.
 ///
 /// # Errors
 /// As above.

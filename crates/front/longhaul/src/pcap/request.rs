@@ -7,17 +7,17 @@ use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Files, and what is wanted of them.
+/// Files, and the view of them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PcapRequest {
     /// Capture files; `-` for standard input.
     pub files: Vec<PathBuf>,
-    /// What is wanted.
+    /// The view.
     pub view: PcapView,
 }
 
-/// What is wanted of capture files.
+/// A view of capture files.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PcapView {
@@ -28,7 +28,7 @@ pub enum PcapView {
     Hierarchy,
     /// Conversations, those with most bytes first.
     Conversations(ListRequest),
-    /// What each address sent and received.
+    /// The traffic that each address sent and received.
     Endpoints(ListRequest),
     /// TCP streams: goodput, retransmissions, RTT, limit.
     Streams(StreamsRequest),
@@ -36,9 +36,9 @@ pub enum PcapView {
     Handshakes(HandshakeRequest),
     /// Packets of one file, one event each.
     Packets(PacketsRequest),
-    /// What both ends of a stream of one file sent, one event for each part.
+    /// Data that both ends of a stream of one file sent, one event for each part.
     Follow(FollowRequest),
-    /// What stands out in one file.
+    /// Expert information on one file.
     Expert(ExpertRequest),
     /// Packets and bytes of one file per interval.
     Io(IoRequest),
@@ -93,7 +93,7 @@ pub struct PacketsRequest {
     pub write: Option<PathBuf>,
 }
 
-/// What both ends of a stream sent.
+/// Data that both ends of a stream sent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FollowRequest {
@@ -128,7 +128,7 @@ pub enum StreamEnd {
     Second,
 }
 
-/// What stands out.
+/// Expert information.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ExpertRequest {
@@ -177,10 +177,10 @@ impl PcapRequest {
         PcapRequest { files: vec![file.into()], view: PcapView::Summary }
     }
 
-    /// Judges the request before a file is opened.
+    /// Checks the request before a file is opened.
     ///
     /// # Errors
-    /// The field that is wrong, and what it accepts.
+    /// The invalid field, and the values that it accepts.
     pub fn check(&self) -> Result<(), Problem> {
         match &self.view {
             PcapView::Merge(_) => return check_pair(&self.files),
@@ -219,13 +219,13 @@ pub(super) fn check_pair(files: &[PathBuf]) -> Result<(), Problem> {
 }
 
 impl PacketsRequest {
-    /// Judges the request.
+    /// Checks the request.
     ///
     /// # Errors
-    /// The field that is wrong, and what it accepts.
+    /// The invalid field, and the values that it accepts.
     pub fn check(&self) -> Result<(), Problem> {
         if self.packet.is_some() && !self.filter.is_empty() {
-            let message = "a packet's number in the place of a filter";
+            let message = "a packet number excludes a filter";
             return Err(Problem::field(Field::Packet, message, "or a filter"));
         }
         packets::compile(&self.filter).map(drop)
@@ -233,20 +233,20 @@ impl PacketsRequest {
 }
 
 impl ExpertRequest {
-    /// Judges the request.
+    /// Checks the request.
     ///
     /// # Errors
-    /// The field that is wrong, and what it accepts.
+    /// The invalid field, and the values that it accepts.
     pub fn check(&self) -> Result<(), Problem> {
         packets::compile(&self.filter).map(drop)
     }
 }
 
 impl IoRequest {
-    /// Judges the request.
+    /// Checks the request.
     ///
     /// # Errors
-    /// The field that is wrong, and what it accepts.
+    /// The invalid field, and the values that it accepts.
     pub fn check(&self) -> Result<(), Problem> {
         if self.filters.len() > MAX_CURVES {
             return Err(Problem::new(

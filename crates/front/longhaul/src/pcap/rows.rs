@@ -135,7 +135,7 @@ impl<'a> ConversationRows<'a> {
         }
     }
 
-    /// How many there are.
+    /// Their number.
     #[must_use]
     pub fn len(&self) -> usize {
         self.order.len()
@@ -181,7 +181,7 @@ impl EndpointRows {
         EndpointRows { endpoints, order }
     }
 
-    /// How many there are.
+    /// Their number.
     #[must_use]
     pub fn len(&self) -> usize {
         self.order.len()

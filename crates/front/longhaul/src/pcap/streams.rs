@@ -49,7 +49,7 @@ pub fn read(
 }
 
 impl StreamsRead {
-    /// How many streams there are.
+    /// The number of streams.
     #[must_use]
     pub fn count(&self) -> usize {
         self.order.len()
@@ -162,7 +162,7 @@ pub(crate) fn row(
         (Rtt::from_micros(ns / 1000), Rtt::from_micros(queued / 1000))
     });
     let retransmits = if connection.is_one_way() {
-        // What made the sender repeat shows in the other direction.
+        // The cause of the sender's repetitions shows in the other direction.
         vec![("repeated segments", counts.total())]
     } else {
         Kind::ALL.iter().map(|kind| (kind.name(), counts.of(*kind))).collect()

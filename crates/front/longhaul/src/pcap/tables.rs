@@ -33,7 +33,7 @@ const SUMMARY: Columns = &[
     ("broken", Flag),
 ];
 
-/// What a file is, in one row.
+/// The description of a file, in one row.
 pub fn summary(capture: &Capture) -> Table<'_> {
     let (file, overview) = (&capture.file, &capture.overview);
     let row = vec![

@@ -4,7 +4,7 @@ use super::{ServerEvent, ServerRequest};
 use crate::{Fault, Problem, secrets};
 use copy::{CopyServer, CopyServerConfig, Root};
 
-/// Listens for copies, if they are asked for.
+/// Listens for copies, if requested.
 pub(super) fn start(
     request: &ServerRequest,
     tokens: Option<&str>,

@@ -20,7 +20,7 @@ pub enum ServerEvent {
     SharedSecret {
         /// The file.
         file: PathBuf,
-        /// What is in it.
+        /// Its contents.
         what: &'static str,
     },
     /// Copies are served.
@@ -80,7 +80,7 @@ pub enum ServerEvent {
     CopyStarted {
         /// The client.
         client: SocketAddr,
-        /// What it asked for, in words.
+        /// Its request, in words.
         request: String,
     },
     /// A copy ended.
@@ -93,14 +93,14 @@ pub enum ServerEvent {
         bytes: u64,
         /// Entries that were not copied.
         problems: u64,
-        /// Why it ended early.
+        /// The reason it ended early.
         error: Option<String>,
     },
     /// A copy was refused.
     CopyRefused {
         /// The client.
         client: SocketAddr,
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// The server has ended.
@@ -200,11 +200,11 @@ pub struct TestStarted {
     /// The streams, by id; as JSON their number.
     #[serde(serialize_with = "count")]
     pub streams: Vec<u32>,
-    /// The duration that the client asked for.
+    /// The duration that the client requested.
     pub seconds: Option<i64>,
-    /// The bytes that it asked for.
+    /// The bytes that it requested.
     pub bytes: Option<i64>,
-    /// The rate of each stream that it asked for.
+    /// The rate of each stream that it requested.
     pub stream_bps: Option<i64>,
     /// Notes, such as a clamped window.
     pub notes: Vec<String>,
@@ -306,11 +306,11 @@ pub struct TestFinished {
     pub seconds: f64,
     /// Bytes sent, without a warm-up.
     pub sent_bytes: u64,
-    /// Bytes received, likewise.
+    /// Bytes received, without a warm-up.
     pub received_bytes: u64,
-    /// The mean rate of what was sent.
+    /// The mean rate of the data sent.
     pub sent_bps: f64,
-    /// The mean rate of what was received.
+    /// The mean rate of the data received.
     pub received_bps: f64,
     /// Datagrams of each direction; empty for TCP.
     pub datagrams: Vec<DatagramTotals>,

@@ -361,7 +361,7 @@ mod tests {
         drop(slow);
     }
 
-    /// Whether the server has closed this connection, though a byte is sent
+    /// Returns true if the server has closed this connection, though a byte is sent
     /// every few milliseconds.
     fn is_closed_eventually(mut connection: TcpStream) -> bool {
         let until = clock::now() + Duration::from_secs(20);

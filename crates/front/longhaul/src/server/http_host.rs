@@ -12,7 +12,7 @@ pub(super) struct OwnNames(Vec<String>);
 /// The reason a request is not answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum HostError {
-    /// No Host, several, or one that is none: 400 (RFC 9112, section 3.2).
+    /// No Host, several, or an invalid one: 400 (RFC 9112, section 3.2).
     Malformed,
     /// The name of another server: 421.
     Foreign,
@@ -33,7 +33,7 @@ impl OwnNames {
     /// HTTP/1.0, in which it is optional; every browser sends one.
     ///
     /// # Errors
-    /// Why the request is not to be answered.
+    /// The reason not to answer the request.
     pub(super) fn check(&self, head: &[u8], may_lack: bool) -> Result<(), HostError> {
         let head = std::str::from_utf8(head).map_err(|_| HostError::Malformed)?;
         let mut hosts = Vec::new();

@@ -82,9 +82,9 @@ struct Running {
     udp: bool,
     /// Each stream's id, and whether this end sends on it.
     streams: Vec<(u32, bool)>,
-    /// Lines for its client, if it asked for them (`--get-server-output`), and what makes them.
+    /// Lines for its client, if requested (`--get-server-output`), and the code that makes them.
     client: Option<(ClientLines, Vec<String>)>,
-    /// Whether its start was reported; its other events are reported only then.
+    /// True if its start was reported; its other events are reported only then.
     reported: bool,
 }
 
@@ -177,7 +177,7 @@ impl<'a> EventLog<'a> {
         events
     }
 
-    /// The lines for a session's client, if it asked for them.
+    /// The lines for a session's client, if requested.
     fn output(&self, session: u64) -> Option<String> {
         let (_, lines) = self.running.get(&session)?.client.as_ref()?;
         Some(lines.iter().map(|line| format!("{line}\n")).collect())
@@ -207,7 +207,7 @@ impl<'a> EventLog<'a> {
         }
     }
 
-    /// Whether an event is reported, by the limit of its kind.
+    /// Returns true if an event is reported, by the limit of its kind.
     fn admits(&mut self, event: &SessionEvent, now: Instant) -> bool {
         let reported = |session: &u64| self.running.get(session).map(|running| running.reported);
         match event {
@@ -240,7 +240,7 @@ impl<'a> EventLog<'a> {
 const MAX_DATAGRAMS: u64 = 1 << 40;
 
 impl DatagramTotals {
-    /// What the receiving end counted in each direction; the client's word is
+    /// Totals that the receiving end counted in each direction; the client's word is
     /// taken within reason.
     fn of(running: &Running, summary: &Summary) -> Vec<DatagramTotals> {
         let of = |sending: bool| {

@@ -70,7 +70,7 @@ pub(super) fn write_plots(results: &Results, folder: &Path) -> Result<usize, Pro
     output_file::create_directory(folder).map_err(|error| {
         let folder = folder.display();
         if error.kind() == ErrorKind::AlreadyExists {
-            Problem::new(Fault::Request, format!("{folder} exists; give a directory that does not"))
+            Problem::new(Fault::Request, format!("{folder} exists; give a new directory"))
         } else {
             failed(format!("cannot create {folder}: {error}"))
         }

@@ -1,4 +1,4 @@
-//! What a study runs, and where.
+//! Requests to run a study.
 
 use crate::{Fault, Field, Problem};
 use campaign::{CaptureOptions, HostAccess, Options};
@@ -11,30 +11,30 @@ use units::ByteCount;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StudyRequest {
-    /// What varies, and what is measured.
+    /// The factors and the measurement.
     pub plan: StudyPlan,
     /// Directory of the results. Those that are there are not measured again.
     pub folder: PathBuf,
-    /// Whether to run its short form.
+    /// True to run the short form.
     #[serde(default)]
     pub quick: bool,
-    /// Attempts at a run until it is valid, 1 to 100.
+    /// Maximum attempts to get a valid run, 1 to 100.
     #[serde(default = "attempts")]
     pub attempts: u32,
-    /// Whether to run one cell at a time, even where the machine can run two.
+    /// True to run one cell at a time, even where the machine can run two.
     #[serde(default)]
     pub serial: bool,
-    /// Whether the programs that the plan brings may run: in the lab's hosts, as nobody if root
+    /// True if the programs that the plan brings may run: in the lab's hosts, as nobody if root
     /// runs the study, otherwise as its user.
     #[serde(default)]
     pub allow_commands: bool,
-    /// Whether the plan's sysctls may be set on real hosts. They are reverted after each run.
+    /// True if the plan's sysctls may be set on real hosts. They are reverted after each run.
     #[serde(default)]
     pub allow_sysctls: bool,
     /// Maximum size of the capture of each cell; `None`: no captures.
     #[serde(default)]
     pub capture: Option<ByteCount>,
-    /// How real hosts are reached, for plans with `[hosts]`.
+    /// Access to real hosts, for plans with `[hosts]`.
     #[serde(default)]
     pub access: StudyHostAccess,
 }
@@ -55,14 +55,14 @@ pub enum StudyPlan {
     Text {
         /// The name of the study.
         name: String,
-        /// What messages call the plan.
+        /// The plan's name in messages.
         file: String,
         /// The plan.
         text: String,
     },
 }
 
-/// How real hosts are reached.
+/// Access to real hosts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct StudyHostAccess {
@@ -96,7 +96,7 @@ impl StudyPlan {
     /// The study, checked.
     ///
     /// # Errors
-    /// What is wrong with the plan, or the names that exist.
+    /// An error in the plan, or the names that exist.
     pub fn study(&self, quick: bool) -> Result<Study, Problem> {
         let wrong = |error: String| Problem::new(Fault::Request, error);
         match self {
@@ -131,10 +131,10 @@ impl StudyRequest {
         }
     }
 
-    /// Checks the plan, and what it needs to be allowed.
+    /// Checks the plan and the permissions that it needs.
     ///
     /// # Errors
-    /// The field that is wrong, and what it accepts.
+    /// The invalid field, and the values that it accepts.
     pub fn check(&self) -> Result<(), Problem> {
         let study = self.plan.study(self.quick)?;
         if !(1..=100).contains(&self.attempts) {
@@ -148,7 +148,7 @@ impl StudyRequest {
         }
         let Some(_) = study.real_hosts() else { return Ok(()) };
         if self.capture.is_some() {
-            let problem = "captures are of labs, and this study runs between real hosts";
+            let problem = "captures work in labs only, and this study runs between real hosts";
             return Err(Problem::field(Field::Capture, problem, "nothing"));
         }
         let sets = study.parts.iter().any(|part| !part.plan.sysctls().is_empty());
@@ -160,7 +160,7 @@ impl StudyRequest {
         Ok(())
     }
 
-    /// Whether it runs in labs, so that it needs a sandbox.
+    /// Returns true if it runs in labs, so that it needs a sandbox.
     #[must_use]
     pub fn needs_sandbox(&self) -> bool {
         self.plan.study(self.quick).is_ok_and(|study| study.real_hosts().is_none())

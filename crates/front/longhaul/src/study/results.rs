@@ -13,7 +13,7 @@ use study::Study;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StudyReportRequest {
-    /// The directory of its results.
+    /// Directory with the study's results.
     pub folder: PathBuf,
     /// A page to write (HTML).
     #[serde(default)]
@@ -35,7 +35,7 @@ pub struct StudyCompareRequest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StudyExportRequest {
-    /// The directory of its results.
+    /// Directory with the study's results.
     pub folder: PathBuf,
     /// The form.
     pub form: ExportForm,
@@ -55,7 +55,7 @@ pub enum ExportForm {
     Svg(PathBuf),
 }
 
-/// What an export came to.
+/// The result of an export.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]

@@ -9,7 +9,7 @@ use record::{StudyReport, StudyRun};
 use serde::{Deserialize, Serialize};
 use study::{Part, Run};
 
-/// How far a study is.
+/// The progress of a study.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct StudyProgress {
     /// Runs that are stored.
@@ -20,7 +20,7 @@ pub struct StudyProgress {
     pub left_s: f64,
 }
 
-/// What happens, in order. A run is named by its part and its cell's values.
+/// Events, in order. A run is named by its part and its cell's values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StudyEvent {
@@ -28,27 +28,27 @@ pub enum StudyEvent {
     Opened,
     /// An attempt at a run begins.
     Begins {
-        /// Before it.
+        /// The progress before it.
         progress: StudyProgress,
-        /// Which run.
+        /// The run.
         name: String,
-        /// Which of its cell's repeats, from 1.
+        /// The number of the repeat within its cell, from 1.
         repeat: u32,
         /// From 1.
         attempt: u32,
     },
     /// An attempt was not valid or failed; the run is tried again.
     Retried {
-        /// Which run.
+        /// The run.
         name: String,
-        /// Why, in words that may be a program's.
+        /// The reason, in words that may be a program's.
         reason: String,
     },
     /// A run is stored.
     Ended {
-        /// After it.
+        /// The progress after it.
         progress: StudyProgress,
-        /// Which run.
+        /// The run.
         name: String,
         /// Its figures.
         run: Box<StudyRun>,
@@ -89,13 +89,13 @@ fn name(part: &Part, run: Run) -> String {
     if part.name.is_empty() { label } else { format!("{} {label}", part.name) }
 }
 
-/// Runs what is not stored yet, and writes the report's page and one for each cell.
+/// Runs everything that is not stored yet, and writes the report's page and one for each cell.
 ///
 /// A study in labs is to be called in a sandbox ([`host::sandbox::run`]) whose process has one
 /// thread; [`crate::run`] does so.
 ///
 /// # Errors
-/// A field that is wrong, a directory of another study, a full disk, an interruption. What was
+/// An invalid field, a directory of another study, a full disk, an interruption. What was
 /// measured before is stored.
 pub fn run(
     request: &StudyRequest,

@@ -26,7 +26,7 @@ pub(super) struct TestCapture {
     thread: JoinHandle<(Totals, Ending)>,
 }
 
-/// What was captured, and what went wrong meanwhile.
+/// The capture, and what went wrong meanwhile.
 pub(super) struct Captured {
     pub(super) report: CaptureReport,
     pub(super) failed: Option<Problem>,

@@ -14,7 +14,7 @@ use store::Baseline;
 pub struct Earlier {
     /// Of each test.
     pub runs: Vec<RunFigures>,
-    /// Whether its test limited unsent data on a short path; earlier versions never did.
+    /// True if its test limited unsent data on a short path; earlier versions never did.
     pub limits_unsent: bool,
 }
 
@@ -38,7 +38,7 @@ impl Earlier {
         earlier.checked(|| path.display().to_string())
     }
 
-    /// Whether there are figures, all of them plausible.
+    /// Checks that there are figures, all of them plausible.
     pub(super) fn check(&self) -> Result<(), Problem> {
         let is_plausible = |run: &RunFigures| {
             run.blocks_bps.iter().all(|bps| bps.is_finite() && (0.0..1e15).contains(bps))

@@ -217,11 +217,11 @@ fn sentence(report: &FindRateReport) -> String {
         ),
         ("highest-asked", _) => {
             format!(
-                "The path sustains at least {rate}: {met}. This is the highest rate that was to be tried."
+                "The path sustains at least {rate}: {met}. The search was limited to this rate."
             )
         }
         ("interrupted" | "failed", _) => {
-            format!("Stopped early. The highest rate that met the target until then: {met}.")
+            format!("Stopped early. The highest rate that met the target so far: {met}.")
         }
         (_, _) => format!(
             "No stable result after {} tries: {met}; the capacity of the path varies.",
@@ -230,7 +230,7 @@ fn sentence(report: &FindRateReport) -> String {
     }
 }
 
-/// How a rate missed the target.
+/// The way in which a rate missed the target.
 fn missed(report: &FindRateReport, rate: BitRate) -> &'static str {
     let mut of_rate = report.tries.iter().filter(|tried| tried.asked_bps == rate);
     match of_rate.find_map(|tried| tried.failed) {

@@ -14,7 +14,7 @@ pub(super) fn note(measurement: &Measurement) -> Option<String> {
     if spec.protocol != Protocol::Tcp || spec.direction == Direction::Both {
         return None;
     }
-    // An emulated path has the rate that it was asked for.
+    // An emulated path has the requested rate.
     if measurement.path.is_some() {
         return None;
     }
@@ -23,7 +23,7 @@ pub(super) fn note(measurement: &Measurement) -> Option<String> {
     let goodput = repeats::figures(measurement).throughput_bps;
     let class = model::line_class(goodput, *ip)?;
     Some(format!(
-        "a link of {} carries {} of TCP payload over {name}, and this is what arrived: {}",
+        "a link of {} carries {} of TCP payload over {name}, which matches the goodput: {}",
         class.link, class.goodput, class.means
     ))
 }

@@ -12,12 +12,12 @@ use perf::{Event, PerfError};
 use record::Measurement;
 use std::path::Path;
 
-/// A measurement, and what is not part of it.
+/// A measurement, and facts that are not part of it.
 pub(super) struct Measured {
     pub(super) measurement: Measurement,
     /// Bytes of other traffic that passed the interface during the test.
     pub(super) cross_traffic: Option<u64>,
-    /// Why the server's results are missing, if the test failed.
+    /// The reason the server's results are missing, if the test failed.
     pub(super) incomplete: Option<Problem>,
 }
 
@@ -65,7 +65,7 @@ impl TestRun<'_> {
         Ok(result)
     }
 
-    /// One test, with RTT probes if they are asked for.
+    /// One test, with RTT probes if requested.
     pub(super) fn measure(
         &self,
         on_event: &mut dyn FnMut(TestEvent),

@@ -110,8 +110,8 @@ pub(super) fn examine(
     }
 }
 
-/// Whether nothing arrived any more at the end: by the sender's samples, or by the receiver's where
-/// the server's results are missing.
+/// Returns true if nothing arrived any more at the end: by the sender's samples, or by the
+/// receiver's if the server's results are missing.
 fn is_stalled(stream: &Stream, is_incomplete: bool) -> bool {
     let arrived = |s: &record::Sample| (s.t_s, s.delivered_bytes.max(s.acked_bytes));
     if !stream.sender.is_empty() {
@@ -122,7 +122,7 @@ fn is_stalled(stream: &Stream, is_incomplete: bool) -> bool {
     is_incomplete && stream.reverse && stalled_for(read) >= STALL_S
 }
 
-/// How long a count had not grown at its end, in seconds.
+/// The time for which a count had not grown at its end, in seconds.
 fn stalled_for(counts: impl Iterator<Item = (f64, u64)> + Clone) -> f64 {
     let Some((end, last)) = counts.clone().last() else { return 0.0 };
     let since = counts.into_iter().find(|(_, count)| *count >= last);

@@ -1,4 +1,4 @@
-//! The result of a test: a measurement, its finding, and what else is known.
+//! The result of a test: a measurement, its finding, and its notes.
 
 use record::{
     CaptureReport, Comparison, Datagrams, Decided, Direction, Finding, LatencyUnderLoad,
@@ -19,7 +19,7 @@ pub struct TestResult {
     /// The document.
     #[serde(flatten)]
     pub report: TestReport,
-    /// What the report is of, with every sample.
+    /// The measurement that the report is about, with every sample.
     #[serde(skip)]
     pub measurement: Measurement,
 }
@@ -32,10 +32,10 @@ pub struct TestReport {
     pub schema: &'static str,
     /// The version of Longhaul.
     pub version: &'static str,
-    /// What limited the test.
+    /// The limit of the test.
     #[serde(flatten)]
     pub finding: Finding,
-    /// What limited the reverse direction, in a bidirectional test.
+    /// The limit of the reverse direction, in a bidirectional test.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reverse: Option<Finding>,
     /// The start, in seconds since 1970.
@@ -85,7 +85,7 @@ pub struct TestReport {
 pub struct StreamTotal {
     /// iperf3's stream id.
     pub id: u32,
-    /// Whether the server sent.
+    /// True if the server sent.
     pub reverse: bool,
     /// The sender's congestion control.
     pub congestion: Option<String>,

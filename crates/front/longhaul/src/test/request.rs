@@ -18,7 +18,7 @@ const MAX_TESTS: u32 = 1000;
 /// Maximum duration of a try of a rate search: as of a test, a day.
 const MAX_TRY_SECONDS: f64 = 86_400.0;
 
-/// What [`run`](super::run) measures. [`TestRequest::new`] has the defaults.
+/// The measurement of [`run`](super::run). [`TestRequest::new`] has the defaults.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TestRequest {
@@ -29,12 +29,12 @@ pub struct TestRequest {
     pub mode: TestMode,
     /// RTT probes before, during and after each test; `None` for none.
     pub latency: Option<LatencyProbes>,
-    /// Whether datagrams are the largest that the path carries unfragmented, found by probes.
+    /// True if datagrams are the largest that the path carries unfragmented, found by probes.
     pub fits_path: bool,
-    /// Whether a UDT test continues over TCP where UDP is blocked, or policed and TCP carries
+    /// True if a UDT test continues over TCP where UDP is blocked, or policed and TCP carries
     /// more. Never in native mode, which is encrypted.
     pub falls_back: bool,
-    /// Whether TCP's buffers are the kernel's on short paths too; otherwise an end that sends
+    /// True if TCP's buffers are the kernel's on short paths too; otherwise an end that sends
     /// limits its unsent data there. With `compare`, as they were in the earlier result.
     pub autotuning: bool,
     /// An earlier result to compare with.
@@ -47,7 +47,7 @@ pub struct TestRequest {
 pub enum TestMode {
     /// One test.
     Once {
-        /// Whether a second test follows where it would decide between two causes.
+        /// True if a second test follows where it would decide between two causes.
         #[serde(default)]
         decide: bool,
         /// A file for the headers of the test's packets: pcap if it ends in `.pcap`, otherwise
@@ -57,7 +57,7 @@ pub enum TestMode {
     },
     /// Several tests, one after the other.
     Repeat {
-        /// How many, 1 to 1000.
+        /// Their number, 1 to 1000.
         count: u32,
     },
     /// A search for the highest UDP rate whose loss is acceptable.
@@ -115,7 +115,7 @@ impl TestRequest {
     /// Checks the fields.
     ///
     /// # Errors
-    /// The field that is wrong or contradicts another, and what it accepts.
+    /// The field that is invalid or contradicts another, and the values that it accepts.
     pub fn check(&self) -> Result<(), Problem> {
         let (transfer, is_udp) = (&self.transfer, self.transfer.protocol == Protocol::Udp);
         transfer.check()?;
@@ -137,11 +137,11 @@ impl TestRequest {
             _ => {}
         }
         if self.fits_path && !is_udp {
-            let what = "the length that the path carries unfragmented is one of UDP datagrams";
+            let what = "the largest unfragmented length is for UDP datagrams only";
             return Err(Problem::field(Field::Protocol, what, ""));
         }
         if self.fits_path && transfer.block.is_some() {
-            let what = "datagrams have the length that the path carries, or one that is given";
+            let what = "the datagram length is either given or found by probes";
             return Err(Problem::field(Field::Block, what, "only one of them"));
         }
         // Whoever may ask for a test may not read, nor write, every file of this host.
@@ -162,7 +162,8 @@ impl TestRequest {
             TestMode::Once { decide: true, .. }
                 if is_udp || transfer.direction == Direction::Both =>
             {
-                let what = "no second test decides what limits UDP, or two directions at once";
+                let what =
+                    "no second test can decide the limit of UDP or of two directions at once";
                 wrong(Field::Decide, what, "only with TCP or UDT in one direction")
             }
             TestMode::Repeat { count } if !(1..=MAX_TESTS).contains(&count) => {
@@ -186,7 +187,7 @@ impl TestRequest {
         }
     }
 
-    /// A rate search refuses what it has no use for.
+    /// Refuses fields that a rate search has no use for.
     fn check_search(&self) -> Result<(), Problem> {
         let transfer = &self.transfer;
         let unused = [
@@ -207,7 +208,7 @@ impl TestRequest {
         }
     }
 
-    /// What the test does to other users of the path, where they should be asked first: UDP has no
+    /// The test's effect on other users of the path, if they should be asked first: UDP has no
     /// congestion control. `None` where the rate is low, or no packet leaves this machine.
     ///
     /// Resolves the name of the host.
@@ -221,7 +222,7 @@ impl TestRequest {
         let transfer = self.transfer.clone();
         let is_timed = transfer.bytes.is_none() && transfer.blocks.is_none();
         let timeout = transfer.receive_timeout;
-        // What differs from an earlier result must be the path, not the windows.
+        // The difference from an earlier result must be the path, not the windows.
         let as_earlier = self.compare.as_ref().is_none_or(|earlier| earlier.limits_unsent);
         ClientConfig {
             keeps_incomplete: true,

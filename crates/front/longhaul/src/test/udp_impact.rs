@@ -1,4 +1,4 @@
-//! What UDP does to other users of the path: it has no congestion control.
+//! The effect of UDP on other users of the path: it has no congestion control.
 
 use crate::cross_traffic::device_towards;
 use perf::client::ClientConfig;
@@ -10,7 +10,7 @@ use units::BitRate;
 /// Ethernet in use, 100 Mbit/s.
 const UNASKED: BitRate = BitRate::from_bps(10_000_000);
 
-/// What the test does to other users of the path, where they should be asked first.
+/// The test's effect on other users of the path, if they should be asked first.
 pub(super) fn of(config: &ClientConfig) -> Option<String> {
     disturbs_others(config).then(|| impact(config))
 }
@@ -29,7 +29,7 @@ fn is_above(config: &ClientConfig) -> bool {
     offered(config).is_none_or(|rate| rate > UNASKED)
 }
 
-/// What the test does to others, in one line.
+/// The test's effect on others, in one line.
 fn impact(config: &ClientConfig) -> String {
     let rate = match offered(config) {
         Some(rate) => format!("at {rate}"),
@@ -47,7 +47,7 @@ fn impact(config: &ClientConfig) -> String {
     )
 }
 
-/// Whether packets to the target leave this machine. An address of this host, and the
+/// Returns true if packets to the target leave this machine. An address of this host, and the
 /// emulated path of a lab, do not; a name that does not resolve counts as another machine.
 fn reaches_another_machine(config: &ClientConfig) -> bool {
     let host = config.host.as_str();
@@ -70,7 +70,7 @@ fn is_own(ip: IpAddr) -> bool {
     ip.is_loopback() || source.is_ok_and(|source| source.ip() == ip)
 }
 
-/// Whether the route leads into a lab, whose devices are `lab0`, `lab1` and so on.
+/// Returns true if the route leads into a lab, whose devices are `lab0`, `lab1` and so on.
 fn is_emulated(ip: IpAddr) -> bool {
     let device = device_towards(ip, IpAddr::V4(Ipv4Addr::UNSPECIFIED)).unwrap_or_default();
     device.strip_prefix("lab").is_some_and(|number| number.parse::<u32>().is_ok())

@@ -14,7 +14,7 @@ const TRIAL_OMIT_S: u32 = 1;
 const TRIAL_S: f64 = 2.0;
 /// A test of less than this is over before a trial is worth it, s.
 const MIN_TEST_S: f64 = 5.0;
-/// What TCP has to carry, as a multiple of UDT's rate.
+/// The rate that TCP has to reach, as a multiple of UDT's rate.
 const ADVANTAGE: f64 = 1.5;
 
 impl TestRun<'_> {
@@ -61,8 +61,8 @@ impl TestRun<'_> {
         let (note, chosen) = match Self::attempt(&checked, probed, on_event, stop) {
             Err(PerfError::NoUdt { waited, .. }) => {
                 let note = format!(
-                    "switched from UDT to TCP: no reply by UDP within {} ms; UDP is blocked on the \
-                     path, or the server is not longhaul's",
+                    "switched from UDT to TCP: no UDP reply within {} ms; UDP is blocked on the path, \
+                     or the server is not longhaul's",
                     waited.as_millis()
                 );
                 (note, config.over_tcp())
@@ -83,7 +83,7 @@ impl TestRun<'_> {
     }
 }
 
-/// Whether a test is long enough, free to choose its rate, and sends from here.
+/// Returns true if a test is long enough, free to choose its rate, and sends from here.
 fn is_worth_a_trial(config: &ClientConfig) -> bool {
     let is_timed = config.bytes.is_none() && config.blocks.is_none();
     is_timed
@@ -104,10 +104,12 @@ fn trial(
     let tcp = repeats::figures(&trial.measurement).throughput_bps;
     Ok(if tcp.as_f64() >= udt.as_f64() * ADVANTAGE {
         (
-            format!("switched from UDT to TCP: UDT carried {udt}, TCP {tcp}; UDP is policed"),
+            format!(
+                "switched from UDT to TCP: UDT carried {udt}, TCP carried {tcp}; UDP is policed"
+            ),
             over_tcp,
         )
     } else {
-        (format!("continuing over UDT: it carried {udt}, TCP {tcp}"), config.clone())
+        (format!("continuing over UDT: UDT carried {udt}, TCP carried {tcp}"), config.clone())
     })
 }

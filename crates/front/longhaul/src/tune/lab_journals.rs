@@ -107,7 +107,7 @@ mod tests {
         symlink(precious.join(ENDED).join("host"), labs.join(ENDED).join("host")).unwrap();
         remove_ended(&labs, Trust::Owner).unwrap();
         assert!(journal.exists() && precious.join("letter").exists());
-        // What is no journal, and a directory that is no lab.
+        // A file that is not a journal, and a directory that is not a lab's.
         fs::remove_file(labs.join(ENDED).join("host")).unwrap();
         directory(&labs.join(ENDED).join("host/deeper"));
         fs::write(labs.join(ENDED).join("host/letter"), "").unwrap();

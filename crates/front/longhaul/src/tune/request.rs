@@ -1,4 +1,4 @@
-//! What this host is to be tuned for.
+//! Requests to tune this host.
 
 use super::TuneVerifyRequest;
 use crate::{Field, Problem};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use tune::Goal;
 use units::{BitRate, Rtt};
 
-/// What is to be done with this host's settings.
+/// An operation on this host's settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum TuneRequest {
@@ -17,19 +17,19 @@ pub enum TuneRequest {
     Apply {
         /// The plan.
         plan: TunePlan,
-        /// Whether to apply it at each boot as well.
+        /// True to apply it at each boot as well.
         #[serde(default)]
         persist: bool,
-        /// Whether to change nothing, and to say what would be set.
+        /// True to change nothing, and only report what would be set.
         #[serde(default)]
         dry_run: bool,
     },
     /// Restores the values from before the last apply.
     Rollback {
-        /// Whether to revert every apply, the last one first.
+        /// True to revert every apply, the last one first.
         #[serde(default)]
         all: bool,
-        /// Whether to overwrite values that others have changed since.
+        /// True to overwrite values that others have changed since.
         #[serde(default)]
         force: bool,
     },
@@ -60,7 +60,7 @@ impl TuneGoal {
     /// Checks the fields.
     ///
     /// # Errors
-    /// The field that is wrong, and what it accepts.
+    /// The invalid field, and the values that it accepts.
     pub fn check(&self) -> Result<(), Problem> {
         let Goal::Target { rate, rtt, streams } = self.goal else { return Ok(()) };
         check_target(Some(rate), Some(rtt))?;
@@ -71,7 +71,7 @@ impl TuneGoal {
     }
 }
 
-/// Checks what is known of a path.
+/// Checks the known values of a path.
 pub(super) fn check_target(rate: Option<BitRate>, rtt: Option<Rtt>) -> Result<(), Problem> {
     if rate == Some(BitRate::ZERO) {
         return Err(Problem::field(Field::Rate, "the rate cannot be zero", "one such as 10gbit"));
@@ -89,7 +89,7 @@ fn check_plan(plan: &TunePlan) -> Result<(), Problem> {
     match plan.settings.iter().find(|one| !is_of_plans(one)) {
         None => Ok(()),
         Some(PlannedSetting { key, planned, .. }) => {
-            let what = format!("{key} = {planned} is in no plan");
+            let what = format!("{key} = {planned} is not part of any plan");
             Err(Problem::field(Field::Plan, what, "one that was computed for a goal"))
         }
     }
@@ -99,7 +99,7 @@ impl TuneRequest {
     /// Checks the fields.
     ///
     /// # Errors
-    /// The field that is wrong, and what it accepts.
+    /// The invalid field, and the values that it accepts.
     pub fn check(&self) -> Result<(), Problem> {
         match self {
             TuneRequest::Plan(goal) => goal.check(),

@@ -17,7 +17,7 @@ const SYSTEM: &str = "/var/lib/longhaul";
 pub(super) struct State {
     pub(super) directory: PathBuf,
     pub(super) trust: Trust,
-    /// Whether the environment names it.
+    /// True if the environment names it.
     explicit: bool,
 }
 

@@ -39,7 +39,7 @@ pub struct TuneVerifyRequest {
     /// The directions to measure, one after the other.
     #[serde(default = "forward")]
     pub directions: Vec<Direction>,
-    /// Tests without and with a step, 2 to 20.
+    /// Tests without each step and with it, 2 to 20.
     #[serde(default = "repeat")]
     pub repeat: u32,
     /// Seconds per test; `None`: 100 RTTs, 10 to 60 s.
@@ -51,7 +51,7 @@ pub struct TuneVerifyRequest {
     /// A congestion control to try as well, by the kernel's name.
     #[serde(default)]
     pub congestion: Option<String>,
-    /// Which IP version.
+    /// The IP version.
     #[serde(default)]
     pub family: Family,
     /// The server's token.
@@ -79,7 +79,7 @@ const fn streams() -> u32 {
     1
 }
 
-/// What happens, in order.
+/// Events, in order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TuneVerifyEvent {
@@ -96,7 +96,7 @@ pub enum TuneVerifyEvent {
     },
     /// A test begins.
     Test {
-        /// Whether the step is applied.
+        /// True if the step is applied.
         with: bool,
         /// Direction of the data.
         direction: Direction,
@@ -145,7 +145,7 @@ impl TuneVerifyRequest {
     /// Checks the fields.
     ///
     /// # Errors
-    /// The field that is wrong, and what it accepts.
+    /// The invalid field, and the values that it accepts.
     pub fn check(&self) -> Result<(), Problem> {
         check_target(Some(self.rate), self.rtt)?;
         if self.host.is_empty() {
@@ -205,7 +205,7 @@ impl<'a> Session<'a> {
     /// Measures the RTT unless it is known, and plans the steps. Changes nothing.
     ///
     /// # Errors
-    /// A field that is wrong, a test that failed, no privilege to change a setting.
+    /// An invalid field, a test that failed, no privilege to change a setting.
     pub fn prepare(
         request: &TuneVerifyRequest,
         host: &'a TunedHost,
@@ -231,7 +231,7 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Whether every step is decided, and every setting as its verdict says.
+/// Returns true if every step is decided, and every setting as its verdict says.
 #[must_use]
 pub fn is_complete(report: &VerifyReport) -> bool {
     let stuck = report.steps.iter().any(|step| step.verdict == StepVerdict::Stuck);
@@ -254,7 +254,7 @@ fn refused(error: VerifyError) -> Problem {
 struct Here<'a> {
     on_event: &'a mut dyn FnMut(TuneEvent),
     stop: &'a StopFlag,
-    /// Whether a test has run.
+    /// True if a test has run.
     begun: bool,
     length: f64,
 }

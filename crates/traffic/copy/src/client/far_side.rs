@@ -31,7 +31,7 @@ pub(super) const AT_ONCE: usize = 8;
 
 /// A far end that waits for connections.
 pub(super) struct FarSide {
-    /// What keeps the far end alive until the copy is over.
+    /// The handle that keeps the far end alive until the copy is over.
     _bootstrap: Box<dyn std::any::Any + Send + Sync>,
     identity: Identity,
     key: PublicKey,
@@ -67,7 +67,7 @@ impl FarSide {
                 tls.handshake(until).map_err(|error| match error {
                     // A server that does not know the key says no more than that.
                     CopyError::Connection(why) => CopyError::Connection(format!(
-                        "{why} (in the handshake: has the server this token?)"
+                        "{why} (during the handshake: does the server have this token?)"
                     )),
                     error => error,
                 })?;
@@ -190,7 +190,7 @@ impl FarSide {
     }
 }
 
-/// Why a connection is of no use.
+/// The reason a connection cannot be used.
 enum LaneError {
     /// It was made, and then what was sent did not arrive: the segments may be too large.
     Segments(CopyError),
@@ -282,8 +282,8 @@ fn addresses_of(
     }
     if addresses.is_empty() {
         return Err(CopyError::Connection(format!(
-            "{name} has no address here, and one that the far end names is not used: name it \
-             yourself, as in {} 'ssh -o HostName=ADDRESS'",
+            "{name} has no address here, and addresses that the far end reports are not used: give \
+             one, as in {} 'ssh -o HostName=ADDRESS'",
             Field::Ssh
         )));
     }

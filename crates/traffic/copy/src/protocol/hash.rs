@@ -35,17 +35,17 @@ pub struct TreeHash {
     early: BTreeMap<u64, Hash>,
 }
 
-/// Why a block's hash was not taken.
+/// The reason a block's hash was not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum WrongBlock {
     /// It is behind the end of the file.
-    #[error("block {0} is behind the end of the file")]
+    #[error("block {0} is beyond the end of the file")]
     BehindEnd(u64),
     /// It was there already.
-    #[error("block {0} came twice")]
+    #[error("block {0} arrived twice")]
     Repeated(u64),
     /// Too many came before an earlier one.
-    #[error("block {0} came far too early")]
+    #[error("block {0} arrived far too early")]
     TooEarly(u64),
 }
 
@@ -108,7 +108,7 @@ impl TreeHash {
         self.early.len()
     }
 
-    /// Whether the hash of each block is known.
+    /// Returns true if the hash of each block is known.
     #[must_use]
     pub const fn is_whole(&self) -> bool {
         self.next == self.total

@@ -24,7 +24,7 @@ const BATCH: usize = MAX_HASHES / 4;
 /// that is half full.
 const EARLY_BYTES: usize = 96;
 
-/// What blocks that are kept are in.
+/// The file that holds the blocks that are kept.
 #[derive(Debug)]
 enum Basis {
     Nothing,
@@ -105,7 +105,7 @@ impl Incoming {
         self.entry.path.split_last().1
     }
 
-    /// Whether it has a descriptor.
+    /// Returns true if it has a descriptor.
     pub(super) const fn is_open(&self) -> bool {
         self.partial.is_open()
     }
@@ -255,7 +255,7 @@ impl Incoming {
         match end {
             Some(_) if count > 0 => Ok(()),
             Some(_) => Err(io::Error::other("a range of blocks is empty")),
-            None => Err(io::Error::other("a range of blocks is behind the end of the file")),
+            None => Err(io::Error::other("a range of blocks is beyond the end of the file")),
         }
     }
 
@@ -265,7 +265,7 @@ impl Incoming {
         if self.held.resize(self.tree.early_count() * EARLY_BYTES + kept) {
             return Ok(());
         }
-        Err(io::Error::other("too many blocks of the copy's files came before earlier ones"))
+        Err(io::Error::other("too many blocks of the copy's files arrived before earlier ones"))
     }
 
     pub(super) fn hole(
@@ -309,7 +309,7 @@ impl Incoming {
                 None if self.is_partly_known => {
                     self.hash_again(session, parents, block, &mut again)?
                 }
-                None => return Err(io::Error::other("a block to keep is not there")),
+                None => return Err(io::Error::other("a block to keep is missing")),
             };
             self.insert(block, hash)?;
         }
@@ -341,7 +341,7 @@ impl Incoming {
             let file = match self.basis {
                 Basis::Existing(_) => self.open_old(parents)?,
                 Basis::Partial => self.partial(session, parents)?.try_clone()?,
-                Basis::Nothing => return Err(io::Error::other("a block to keep is not there")),
+                Basis::Nothing => return Err(io::Error::other("a block to keep is missing")),
             };
             *again = Some((file, vec![0; BLOCK_BYTES]));
         }
@@ -356,7 +356,7 @@ impl Incoming {
         self.expected = Some(hash);
     }
 
-    /// Whether the sender has sent all of it.
+    /// Returns true if the sender has sent all of it.
     pub(super) const fn is_announced(&self) -> bool {
         self.expected.is_some()
     }
@@ -407,7 +407,7 @@ impl Incoming {
     }
 }
 
-/// Whether the copy goes on, asked at every 64th block.
+/// Checks, at every 64th block, that the copy goes on.
 fn check(session: &Session, block: u64) -> io::Result<()> {
     if block.is_multiple_of(CHECK_BLOCKS) {
         session.check().map_err(io::Error::other)?;

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 /// Timeout of a whole handshake, from the connection to the client's first line.
 pub(super) const HANDSHAKE: Duration = Duration::from_secs(10);
-/// How often a stop is noticed.
+/// The interval at which a stop is noticed.
 pub(super) const POLL: Duration = Duration::from_millis(100);
 /// Connections without a preamble: a descriptor each.
 const PREAMBLES: HalfOpenLimits =
@@ -30,7 +30,7 @@ const PREAMBLES: HalfOpenLimits =
 /// copy, and of those that carry one. A client may open as many at once as a copy has.
 const PROOFS: HalfOpenLimits = HalfOpenLimits { all: 128, per_address: 64, timeout: HANDSHAKE };
 
-/// Why a connection is closed for another one.
+/// The reason for closing a connection to admit another one.
 const EVICTED: &str = "too many connections without a proven key, and its address had the most";
 
 /// A connection whose preamble is read.
@@ -112,7 +112,7 @@ pub(super) fn accept<'p, 'a>(
             }
         }
         Ended::Complete(_, preamble, Err(error)) => refused(preamble.from, error.to_string()),
-        Ended::TimedOut(preamble) => refused(preamble.from, "no preamble came".into()),
+        Ended::TimedOut(preamble) => refused(preamble.from, "no preamble arrived".into()),
         Ended::Evicted(preamble) => refused(preamble.from, EVICTED.into()),
     };
     while !stop() {

@@ -23,7 +23,7 @@ use std::time::Instant;
 /// TCP connections of one copy.
 const MAX_LANES: usize = 64;
 
-/// What a connection with a known key is for.
+/// The purpose of a connection with a known key.
 #[derive(Clone)]
 pub(super) enum Purpose {
     /// It asks for a copy.
@@ -165,8 +165,8 @@ impl CopyServer {
         host::random::check().map_err(|error| CopyError::Local(error.to_string()))?;
         if config.tokens.iter().any(|token| token.len() < CopyServer::MIN_TOKEN) {
             return Err(CopyError::Local(
-                "a token for copies has 16 characters or more, or whoever sees a handshake can \
-                 guess it; make one with openssl rand -hex 16"
+                "a token for copies needs at least 16 characters, or anyone who sees a handshake \
+                 can guess it; make one with openssl rand -hex 16"
                     .into(),
             ));
         }

@@ -44,7 +44,7 @@ const MEMORY: usize = 2;
 /// Resources of a test, each by its index.
 type Amounts = [u64; 3];
 
-/// What a test costs before its first stream.
+/// The cost of a test before its first stream.
 const SESSION: Amounts = [1, 0, SESSION_MEMORY];
 
 /// Resources of a test: of each stream a thread and a socket, and the buffers of the program.
@@ -175,7 +175,7 @@ impl Admission {
         }
     }
 
-    /// Whether a client of this address could be admitted now; otherwise it is
+    /// Checks that a client of this address could be admitted now; otherwise it is
     /// refused before the rest of the handshake.
     pub(super) fn check_address(&self, client: AddressKey) -> Result<(), Refused> {
         let fits = lock(&self.running).shares.fits(client, SESSION, clock::now());
@@ -232,7 +232,7 @@ impl Admission {
         Refused {
             reason: RefusalReason::Limit,
             refusal: Some(if resource == MEMORY { Refusal::BUFFERS } else { Refusal::STREAMS }),
-            why: format!("its test needs {needs} {what}and the limit is {limit}"),
+            why: format!("its test needs {needs} {what}but the limit is {limit}"),
         }
     }
 }
@@ -410,7 +410,7 @@ mod tests {
         let refused = Admission::new(&config).admit(&cookie(1), client(1), both).err().unwrap();
         assert_eq!(
             refused.why,
-            "its test needs 256 streams and the limit is 200 streams of all \
+            "its test needs 256 streams but the limit is 200 streams of all \
                                  tests (‹max_total_streams›)"
         );
     }

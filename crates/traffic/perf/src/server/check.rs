@@ -15,7 +15,7 @@ const WATCHDOG_GRACE_PERIOD: Duration = Duration::from_secs(40);
 /// The server and the client of a check.
 pub(super) struct CheckContext<'a> {
     pub(super) config: &'a ServerConfig,
-    /// Whether UDP streams can be opened.
+    /// True if UDP streams can be opened.
     pub(super) has_udp: bool,
     pub(super) cookie: &'a Cookie,
     /// The client's address.
@@ -38,12 +38,12 @@ pub(super) fn check(
         return not_offered(refusal, why);
     }
     if params.sctp {
-        let what = "an SCTP test; this server supports TCP and UDP";
+        let what = "an SCTP test, but this server supports only TCP and UDP";
         return not_offered(Refusal::NOT_OFFERED, what.to_owned());
     }
     let udt = udt_algorithm(params);
     if (params.udp || udt.is_some()) && !context.has_udp {
-        let what = "a UDP test; another program uses this server's UDP port";
+        let what = "a UDP test, but another program uses this server's UDP port";
         return not_offered(Refusal::NOT_OFFERED, what.to_owned());
     }
     if let Some(Err(name)) = udt {
@@ -66,7 +66,7 @@ pub(super) fn check(
     }
     if let Some(limit) = limits.rate {
         let requested = params.bandwidth.saturating_mul(params.streams().into());
-        // What this end sends is limited to it whatever was requested.
+        // Data that this end sends is limited to it regardless of the request.
         if !params.reverse && u64::try_from(requested).is_ok_and(|bps| bps > limit.bps()) {
             let what = format!("{} in total; the limit is {limit}", rate(requested));
             return not_offered(Refusal::TOTAL_RATE, what);

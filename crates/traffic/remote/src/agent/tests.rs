@@ -23,11 +23,11 @@ fn whatever_is_no_agent_is_refused_in_one_line() {
     for (text, expected) in [
         ("exit 0", "does not run"),
         ("echo 'longhaul: not found' >&2; exit 127", "(longhaul: not found)"),
-        ("echo hello", "\"hello\" is no message"),
+        ("echo hello", "\"hello\" is not an agent message"),
         ("head -c 100000 /dev/zero", "a line of more than 65536 bytes"),
-        ("yes", "is no message"),
+        ("yes", "is not an agent message"),
         (r#"echo '{"hello":{"version":2}}'"#, "version 2"),
-        (r#"echo '{"time":{"clock_ns":1,"unix_ns":1}}'"#, "a reply to something else"),
+        (r#"echo '{"time":{"clock_ns":1,"unix_ns":1}}'"#, "a reply to another request"),
         (r#"echo '{"error":{"reason":"no disk"}}'"#, "no disk"),
         (r#"printf '{"hello":{"ver'; exit 1"#, "does not run"),
     ] {

@@ -29,7 +29,7 @@ const MAX_STREAMS: usize = 256;
 /// The most notes of a measurement.
 const MAX_NOTES: usize = 64;
 
-/// What an agent is asked for.
+/// A request to an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Request {
@@ -38,7 +38,7 @@ pub enum Request {
         /// Of these messages.
         version: u32,
     },
-    /// What its clock reads.
+    /// The time of its clock.
     Time {},
     /// Sets sysctls, with a journal of their previous values; those of an earlier request are
     /// reverted first.
@@ -50,7 +50,7 @@ pub enum Request {
     Revert {},
     /// Serves tests until it ends, at a port that the kernel chooses.
     Serve {
-        /// What clients must have.
+        /// The token that clients must have.
         token: Secret,
     },
     /// Runs flows, each at its time, and replies when the last one has ended.
@@ -66,7 +66,7 @@ pub enum Request {
     Stop {},
 }
 
-/// What an agent replies.
+/// A reply of an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reply {
@@ -93,7 +93,7 @@ pub enum Reply {
     Serving {
         /// The port.
         port: u16,
-        /// Whether it serves UDP as well.
+        /// True if it serves UDP as well.
         udp: bool,
     },
     /// To [`Request::Run`]: the flows in the order of the request.
@@ -112,7 +112,7 @@ pub enum Reply {
     },
 }
 
-/// What an agent says of itself.
+/// An agent's description of itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Hello {
     /// [`VERSION`].
@@ -144,7 +144,7 @@ pub struct SysctlRequest {
     pub key: String,
     /// Its value.
     pub value: String,
-    /// Whether the host may lack it.
+    /// True if the host may lack it.
     #[serde(default)]
     pub optional: bool,
 }
@@ -165,7 +165,7 @@ pub struct FlowRequest {
     pub protocol: Protocol,
     /// Who sends.
     pub direction: Direction,
-    /// How long it sends, after the warm-up.
+    /// The time for which it sends, after the warm-up.
     pub seconds: f64,
     /// The warm-up.
     pub omit_s: u32,
@@ -183,7 +183,7 @@ pub struct FlowRequest {
     pub block_bytes: Option<ByteCount>,
 }
 
-/// What became of a flow.
+/// The result of a flow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FlowReply {
@@ -201,15 +201,15 @@ pub enum FlowReply {
     },
 }
 
-/// Why a message is not one.
+/// The reason a message is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProtocolError {
     /// It is not a message of this version.
-    #[error("\"{0}\" is no message of an agent")]
+    #[error("\"{0}\" is not an agent message")]
     Message(String),
     /// The peer has another version.
     #[error(
-        "it has version {0} of the agent's messages, not {VERSION}; use the same version of longhaul at all hosts"
+        "it uses version {0} of the agent protocol, not {VERSION}; use the same version of longhaul on all hosts"
     )]
     Version(u32),
     /// A bound is exceeded.

@@ -27,7 +27,7 @@ impl Files {
         let stem = output.map_or_else(|| default_stem(host, started_unix_s), Path::to_owned);
         if stem.file_name().is_none() {
             let shown = stem.display();
-            return Err(Failure::usage(format!("'{shown}' is no name of a file: give -o NAME")));
+            return Err(Failure::usage(format!("'{shown}' is not a file name: give -o NAME")));
         }
         let with = |end: &str| {
             let mut name = stem.clone().into_os_string();
@@ -39,9 +39,9 @@ impl Files {
         Ok(files)
     }
 
-    /// Whether the directory can be written to: a file that was not there is not left.
+    /// Checks that the directory can be written to; leaves no file that did not exist.
     fn check(&self) -> Result<(), Failure> {
-        let wrong = |error| Failure::usage(format!("{error}; -o NAME names the files elsewhere"));
+        let wrong = |error| Failure::usage(format!("{error}; -o NAME writes the files elsewhere"));
         [&self.json, &self.page]
             .into_iter()
             .try_for_each(|file| store::check_writable(file))

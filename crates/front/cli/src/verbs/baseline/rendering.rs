@@ -51,11 +51,11 @@ fn chosen(server: &ServerCandidate) -> String {
     format!("Using {}{location}, {rtt}, {rate}", server.host)
 }
 
-/// The reason for which the time asked for is exceeded.
+/// The reason the requested time is exceeded.
 fn longer(within: Duration) -> String {
     format!(
-        "Three tests of each condition take longer than --within {}: fewer conditions (-4 or -6) \
-         or a shorter --duration need less",
+        "Three tests of each condition take longer than --within {}; reduce the conditions (-4 or \
+         -6) or --duration",
         within.as_secs_f64()
     )
 }

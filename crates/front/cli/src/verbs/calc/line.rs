@@ -5,7 +5,7 @@ use longhaul::calc::IpVersion;
 use longhaul::calc::{CalcRequest, LineQuestion};
 use units::BitRate;
 
-/// Name the Ethernet link that a measured TCP goodput identifies
+/// Identify the Ethernet link from a measured TCP goodput
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct LineArgs {

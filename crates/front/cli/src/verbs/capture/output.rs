@@ -17,7 +17,7 @@ pub(super) struct Ring {
 
 impl Ring {
     pub(super) fn parse(text: &str) -> Result<Self, String> {
-        let wrong = || "write FILES:SIZE, such as 10:100MB".to_owned();
+        let wrong = || "use FILES:SIZE, such as 10:100MB".to_owned();
         let (files, size) = text.split_once(':').ok_or_else(wrong)?;
         let files = files.parse().map_err(|_| wrong())?;
         let size = size.parse().map_err(|error: units::ParseError| error.to_string())?;

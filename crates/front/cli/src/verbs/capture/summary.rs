@@ -1,4 +1,4 @@
-//! What a capture says of itself.
+//! The summary of a capture.
 
 use longhaul::capture::CaptureProgress;
 use record::CaptureReport;
@@ -15,7 +15,7 @@ pub(super) fn line(totals: &CaptureProgress) -> String {
     )
 }
 
-/// The same at its end, with its files.
+/// The totals at its end, with its files.
 pub(super) fn result(report: &CaptureReport) -> String {
     let share = if report.dropped_packets == 0 {
         String::new()

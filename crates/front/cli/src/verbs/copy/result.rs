@@ -1,4 +1,4 @@
-//! What a copy shows while it runs, and at its end.
+//! The output of a copy while it runs, and at its end.
 
 use longhaul::copy::{CopyDocument, Figures, Transport};
 use report::entries;
@@ -9,7 +9,7 @@ use units::{BitRate, ByteCount};
 
 /// The rate shown is the mean over this time.
 const WINDOW: Duration = Duration::from_secs(3);
-/// How often the line changes.
+/// The interval between changes of the line.
 const REFRESH: Duration = Duration::from_millis(250);
 
 /// The progress in one line that is overwritten.
@@ -102,7 +102,7 @@ pub(super) fn text(of: &CopyDocument, limit: Option<BitRate>) -> String {
     );
     if of.kept_bytes > 0 {
         let kept = ByteCount::from_bytes(of.kept_bytes);
-        text.push_str(&format!("{kept} were there already, or are holes; verified\n"));
+        text.push_str(&format!("{kept} already existed or are holes; verified\n"));
     }
     if of.resumed > 0 {
         text.push_str(&format!("continued {} times after lost connections\n", of.resumed));

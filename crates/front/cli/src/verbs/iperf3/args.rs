@@ -62,16 +62,16 @@ pub(crate) struct CommonFlags {
     pub(crate) pidfile: Option<OutputPath>,
     /// Send this file, or replace it with the received data
     ///
-    /// Received data goes to a temporary file that replaces FILE when the test has
-    /// ended with data: no client can empty FILE, and of concurrent tests the last to
-    /// end wins. Writing stops when the file system is nearly full (1 GiB free, or 5 %
+    /// Received data goes to a temporary file that replaces FILE once a test with data
+    /// has ended: no client can empty FILE, and of concurrent tests the last to end
+    /// wins. Writing stops when the file system is nearly full (1 GiB free, or 5 %
     /// of a small one). A bidirectional test sends the previous contents.
     #[arg(long, short = 'F', value_name = "FILE")]
     pub(crate) file: Option<OutputPath>,
-    /// CPU to run on; after a comma that of the server
+    /// CPU to run on; after a comma, the server's
     #[arg(long, short = 'A', value_name = "N[,M]", value_parser = affinity)]
     pub(crate) affinity: Option<Affinity>,
-    /// Local address to bind to; ADDRESS%DEVICE: an interface as well
+    /// Local address to bind to; ADDRESS%DEVICE: also an interface
     #[arg(long, short = 'B', value_name = "ADDRESS")]
     pub(crate) bind: Option<String>,
     /// Network interface to bind to

@@ -65,7 +65,7 @@ pub(crate) struct Show {
     /// Rows of the interval that is not complete yet.
     waiting: Vec<Row>,
     first: bool,
-    /// Whether the client requested the server's output.
+    /// True if the client requested the server's output.
     output_requested: bool,
     /// Congestion control of this end, as far as known before the end of the test.
     congestion: Option<String>,

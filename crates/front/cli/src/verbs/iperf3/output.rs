@@ -44,7 +44,7 @@ impl Output {
         Output { to: To::Nowhere, timestamps: None, title: None }
     }
 
-    /// Whether it is not discarded.
+    /// Returns true if it is not discarded.
     pub(crate) const fn is_shown(&self) -> bool {
         !matches!(self.to, To::Nowhere)
     }
@@ -86,7 +86,7 @@ impl Output {
         }
     }
 
-    /// A closed pipe (`| head`) is no error: the test continues.
+    /// A closed pipe (`| head`) is not an error: the test continues.
     fn write(&mut self, text: &str) {
         match &mut self.to {
             To::Log(log) => drop(log.write_all(text.as_bytes())),

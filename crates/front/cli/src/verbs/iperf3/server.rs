@@ -140,7 +140,7 @@ struct State {
 }
 
 impl State {
-    /// Reports once a second what was suppressed.
+    /// Reports the suppressed lines once a second.
     fn report_suppressed(&mut self, at_end: bool) {
         let now = clock::now();
         let tests = self.test_limit.suppressed(now, at_end);

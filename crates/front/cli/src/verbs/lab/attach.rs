@@ -14,7 +14,7 @@ use std::process::Stdio;
 /// Selects a running lab.
 #[derive(Debug, Args)]
 struct Which {
-    /// Name of the lab, if several run (see `lab list`)
+    /// Name of the lab, if several are running (`lab list`)
     #[arg(long, value_name = "NAME")]
     lab: Option<String>,
 }
@@ -56,7 +56,7 @@ pub(super) struct SetArgs {
     /// Print the change as JSON
     #[arg(long, short = 'J')]
     json: bool,
-    /// Link if there are several; settings KEY=VALUE,…
+    /// Link, if there are several; settings KEY=VALUE,…
     #[arg(value_names = ["LINK", "SETTINGS"], num_args = 1..=2, required = true)]
     words: Vec<String>,
 }
@@ -69,7 +69,7 @@ Examples:
 
 `longhaul lab run --help` lists the keys. The lab's report lists the changes.";
 
-/// Capture packets at a host of a running lab
+/// Capture packets on a host of a running lab
 #[derive(Debug, Args)]
 #[command(after_help = CAPTURE_EXAMPLES)]
 pub(super) struct CaptureArgs {
@@ -91,10 +91,10 @@ Examples:
   longhaul lab capture client -w trace.pcapng
   longhaul lab capture server -s 128 | wireshark -k -i -
 
-Ctrl-C ends the capture. The comment of each packet says whether it was
-delivered, ECN-marked or dropped and why, and its queueing delay. Packets that
-the host sends have the time at which they enter the link, dropped ones
-included; packets that it receives have their time of arrival.";
+Ctrl-C ends the capture. The comment of each packet tells whether it was
+delivered, ECN-marked or dropped (and why), and gives its queueing delay.
+Packets that the host sends, including dropped ones, are timestamped when they
+enter the link; packets that it receives, when they arrive.";
 
 /// List the running labs, their hosts and links
 #[derive(Debug, Args)]
@@ -129,7 +129,7 @@ pub(super) fn set(args: &SetArgs, console: &mut Console) -> Outcome {
     let (link, settings) = match args.words.as_slice() {
         [settings] => (None, settings.clone()),
         [link, settings, ..] => (Some(link.clone()), settings.clone()),
-        [] => return Err(Failure::usage("no settings given; write KEY=VALUE, such as loss=1%")),
+        [] => return Err(Failure::usage("no settings given; use KEY=VALUE, such as loss=1%")),
     };
     let document = running::set(&SetRequest { lab: args.which.lab.clone(), link, settings })?;
     if args.json {

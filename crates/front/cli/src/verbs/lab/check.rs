@@ -15,9 +15,9 @@ use units::percent_with;
 
 /// Measure how accurately this machine emulates a path
 ///
-/// Starts two hosts, saturates the path between them with UDP in each direction,
-/// and compares the configured with the measured rate, idle RTT and loss, and
-/// reports how late packets were released.
+/// Starts two hosts and saturates the path between them with UDP in each
+/// direction. Compares the configured rate, idle RTT and loss with the measured
+/// ones, and reports how late packets were released.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct CheckArgs {
@@ -27,7 +27,7 @@ pub(super) struct CheckArgs {
     /// Busy-wait on one CPU core for lower timing error
     #[arg(long)]
     accurate: bool,
-    /// What carries packets: auto, tun, nfqueue
+    /// Packet driver: auto, tun, nfqueue
     #[arg(long, value_name = "DRIVER")]
     driver: Option<DriverChoice>,
     /// Seconds of load in each direction
@@ -47,7 +47,7 @@ Examples:
 Exit code: 0 if valid; 3 if this machine cannot emulate the path.";
 
 fn seconds(text: &str) -> Result<Duration, String> {
-    let wrong = || "write seconds from 0.1 to 3600".to_owned();
+    let wrong = || "give 0.1 to 3600 seconds".to_owned();
     let seconds: f64 = text.parse().map_err(|_| wrong())?;
     if !(0.1..=3600.0).contains(&seconds) {
         return Err(wrong());

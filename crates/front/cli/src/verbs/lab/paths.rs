@@ -9,8 +9,9 @@ use report::untrusted::clean;
 
 /// List the named paths and the source of each
 ///
-/// With --as, prints each path for another emulator, and how the result differs:
-/// netem for Linux, the Network Link Conditioner of macOS, clumsy for Windows.
+/// With --as, prints each path as settings for another emulator, and the
+/// differences: netem for Linux, the Network Link Conditioner of macOS, clumsy
+/// for Windows.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct PathsArgs {
@@ -42,7 +43,7 @@ Examples:
   longhaul lab run --link geo,loss=1% -- ping -c 3 server      geo with loss
   longhaul lab run --link my.toml:office -- ping -c 3 server   from a file
 
-A file of your own has one table per path, with the keys of --link. Paths in
+Your own file has one table per path, with the keys of --link. Paths in
 ~/.config/longhaul/paths.toml need no file name:
   [office]
   base = \"transatlantic\"

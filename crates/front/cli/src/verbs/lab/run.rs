@@ -33,13 +33,13 @@ pub(super) struct PairArgs {
     tuned: bool,
     /// Server command, started before CMD
     ///
-    /// CMD starts once it listens.
+    /// CMD starts once the server listens.
     #[arg(long, value_name = "CMD")]
     server: Option<String>,
     /// Far end: server, machine
     ///
-    /// With `machine`, it is this machine, under the host name `machine`, and its
-    /// TCP services are reached through the path.
+    /// `machine` is this machine, under the host name `machine`; its TCP services
+    /// are reachable through the path.
     #[arg(long, value_name = "END", default_value = "server", conflicts_with = "server")]
     #[arg(hide_possible_values = true)]
     far_end: End,
@@ -83,9 +83,9 @@ fn run_help() -> String {
 
 /// Run a program on a client with an emulated path to a server
 ///
-/// The lab has two hosts, whose names `client` and `server` resolve inside it.
-/// CMD runs on the client and uses the terminal; messages of the lab go to
-/// standard error.
+/// The lab has two hosts, `client` and `server`, whose names resolve inside it.
+/// CMD runs on the client and uses the terminal; lab messages go to standard
+/// error.
 #[derive(Debug, Args)]
 #[command(after_help = RUN_EXAMPLES_SHORT, after_long_help = run_help())]
 pub(super) struct RunArgs {

@@ -16,17 +16,17 @@ pub(super) struct StageArgs {
     /// Busy-wait on one CPU core for lower timing error
     #[arg(long)]
     accurate: bool,
-    /// What carries packets: auto, tun, nfqueue
+    /// Packet driver: auto, tun, nfqueue
     ///
-    /// `nfqueue` holds them in the kernel, which carries high rates; `tun` copies them, and can
-    /// carry out every setting of a link. `auto` takes `nfqueue` where it is available and can
-    /// carry out every setting.
+    /// `nfqueue` keeps packets in the kernel, for high rates; `tun` copies them and supports
+    /// every link setting. `auto` uses `nfqueue` where it is available and supports every
+    /// setting.
     #[arg(long, value_name = "DRIVER")]
     driver: Option<DriverChoice>,
-    /// Leave the first seconds of the run out of the report
+    /// Omit the first seconds of the run from the report
     ///
-    /// Validity and measured values cover the rest, by the same limits: for a start that this
-    /// machine cannot emulate.
+    /// Validity and measured values cover the rest, with the same limits. Use this if the
+    /// machine cannot emulate the start of the run.
     #[arg(long, value_name = "TIME")]
     omit: Option<Rtt>,
     /// Name of the lab, for `lab exec` and others
@@ -51,13 +51,12 @@ pub(super) struct StageArgs {
 }
 
 fn capture(text: &str) -> Result<(String, OutputPath), String> {
-    let (host, file) =
-        text.split_once('=').ok_or("write HOST=FILE, such as client=trace.pcapng")?;
+    let (host, file) = text.split_once('=').ok_or("use HOST=FILE, such as client=trace.pcapng")?;
     Ok((host.to_owned(), file.into()))
 }
 
 impl StageArgs {
-    /// The same as a request, yet without hosts.
+    /// Converts the options to a request, yet without hosts.
     pub(super) fn request(&self) -> LabRequest {
         let file = |file: &Option<OutputPath>| file.as_ref().map(|file| file.to_path_buf());
         let captures = self.pcap.iter();
@@ -107,7 +106,7 @@ fn end_on_signals(end_signal: &EndSignal) {
     });
 }
 
-/// What every lab says of itself.
+/// Messages that every lab prints.
 fn note(event: &LabEvent) {
     match event {
         LabEvent::NamesUnresolved { error, hosts } => {

@@ -1,4 +1,4 @@
-//! `longhaul pcap expert`: what the expert information says of a capture, each kind once.
+//! `longhaul pcap expert`: the expert information on a capture, each kind once.
 
 use super::{RulesArg, headed};
 use crate::console::{self, Console};
@@ -10,10 +10,10 @@ use longhaul::pcap::{self, ExpertRequest, Severity};
 use report::terminal;
 use std::path::PathBuf;
 
-/// Show what stands out: severity, group, message, packets
+/// Show expert information: severity, group, message, packets
 ///
-/// As Wireshark's "Expert Information", for all packets or those that pass a
-/// display filter; each kind of message is one row.
+/// Like Wireshark's "Expert Information", for all packets or those that match a
+/// display filter. Each kind of message is one row.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ExpertArgs {
@@ -23,7 +23,7 @@ pub(super) struct ExpertArgs {
     /// Display filter; several words are joined by spaces
     #[arg(value_name = "FILTER")]
     filter: Vec<String>,
-    /// Least severity: chat, note, warning, error
+    /// Minimum severity: chat, note, warning, error
     #[arg(long, value_enum, value_name = "SEVERITY", default_value = "chat")]
     #[arg(hide_possible_values = true)]
     severity: Least,
@@ -42,19 +42,19 @@ Examples:
   longhaul pcap expert trace.pcap 'tcp.stream == 3'
   longhaul pcap expert trace.pcap --json
 
-The packets of a row: longhaul pcap packets FILE '_ws.expert.message contains \"reset\"'
+To list a row's packets: longhaul pcap packets FILE '_ws.expert.message contains \"reset\"'
 
-Exit codes: 0 read, 1 the file could not be read to its end, 2 wrong usage.";
+Exit codes: 0 read, 1 the file could not be read to its end, 2 usage error.";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Least {
     /// Ordinary events
     Chat,
-    /// What may matter
+    /// Notable events
     Note,
-    /// What is unusual
+    /// Unusual events
     Warning,
-    /// What is wrong
+    /// Errors
     Error,
 }
 

@@ -1,4 +1,4 @@
-//! `longhaul pcap follow`: what both ends of a TCP stream or UDP conversation sent, in order.
+//! `longhaul pcap follow`: data that both ends of a TCP stream or UDP conversation sent, in order.
 
 use crate::console::{self, Console};
 use crate::failure::{DONE, FAILED, Failure, Outcome};
@@ -17,15 +17,15 @@ use store::{PendingFile, WriteError};
 
 /// Show what both ends of a stream sent, in order
 ///
-/// As Wireshark's "Follow Stream". '>' begins the lines of the end that sent
-/// first, '<' those of the other, '!' reports bytes that were not captured.
+/// Like Wireshark's "Follow Stream". '>' marks lines from the end that sent
+/// first, '<' lines from the other end, '!' bytes that were not captured.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct FollowArgs {
     /// Capture file; '-' for standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Its number: tcp.stream, or udp.stream with --type udp
+    /// Stream number: tcp.stream, or udp.stream with --type udp
     #[arg(value_name = "STREAM")]
     stream: u32,
     /// Protocol: tcp, udp
@@ -36,16 +36,16 @@ pub(super) struct FollowArgs {
     #[arg(long = "as", value_enum, value_name = "FORM", default_value = "ascii")]
     #[arg(hide_possible_values = true)]
     form: Form,
-    /// Show one end: first (that sent first), second
+    /// Show one end: first (the one that sent first), second
     #[arg(long, value_enum, value_name = "END", hide_possible_values = true)]
     end: Option<End>,
-    /// Bytes to show; 0 for all [default: 1000000, with -w and -J all]
+    /// Bytes to show; 0 for all [default: 1000000; all with -w or -J]
     #[arg(long, short = 'n', value_name = "N")]
     bytes: Option<u64>,
     /// Print JSON, one document per line
     #[arg(long, short = 'J', conflicts_with = "form")]
     json: bool,
-    /// Write the bytes as they were sent to a file
+    /// Write the bytes to a file, as they were sent
     #[arg(long, short = 'w', value_name = "OUT", conflicts_with_all = ["json", "form"])]
     write: Option<OutputPath>,
 }
@@ -58,10 +58,10 @@ Examples:
   longhaul pcap follow trace.pcap 0 --end second -w reply.bin
   longhaul pcap follow trace.pcap 0 --json
 
-'pcap conversations FILE' lists the streams. A control character is shown as '.'.
+'pcap conversations FILE' lists the streams. Control characters are shown as '.'.
 
 Exit codes: 0 read, 1 the file could not be read to its end or has no such
-stream, 2 wrong usage.";
+stream, 2 usage error.";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Transport {
@@ -73,7 +73,7 @@ enum Transport {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Form {
-    /// Text, with '.' for what is none
+    /// Text, with '.' for other bytes
     Ascii,
     /// Offset, hexadecimal, text
     Hex,
@@ -89,7 +89,7 @@ enum End {
     Second,
 }
 
-/// Bytes that are shown unless more are asked for.
+/// Default number of bytes that are shown.
 const SHOWN: u64 = 1_000_000;
 
 /// Bytes of output that are collected before they are printed.
@@ -112,7 +112,7 @@ impl FollowArgs {
         }
     }
 
-    /// What the stream is called.
+    /// The protocol's name.
     fn kind(&self) -> &'static str {
         if self.transport == Transport::Tcp { "TCP" } else { "UDP" }
     }
@@ -163,7 +163,7 @@ pub(super) fn run(args: &FollowArgs, console: &mut Console) -> Outcome {
     Ok(if capture.is_incomplete() { FAILED } else { DONE })
 }
 
-/// What is shown of a stream, as it is collected for printing.
+/// The view of a stream, as it is collected for printing.
 struct Shown<'a> {
     args: &'a FollowArgs,
     file: Option<PendingFile>,

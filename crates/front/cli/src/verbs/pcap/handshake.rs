@@ -15,10 +15,10 @@ use report::terminal;
 pub(super) struct HandshakeArgs {
     #[command(flatten)]
     files: Files,
-    /// Show this stream alone, by its number
+    /// Show only this stream, by number
     #[arg(long, value_name = "N")]
     stream: Option<u32>,
-    /// Handshakes to show; 0 for all [default: 10, with --csv or --json all]
+    /// Handshakes to show; 0 for all [default: 10; all with --csv or --json]
     #[arg(long, short = 'n', value_name = "N")]
     rows: Option<usize>,
 }

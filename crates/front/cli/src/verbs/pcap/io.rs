@@ -13,9 +13,9 @@ use report::terminal::{self, IoCurve};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Draw packets or bits per interval, of all packets or by filters
+/// Draw packets or bits per interval, for all packets or by filter
 ///
-/// As Wireshark's "I/O Graphs": one curve for each display filter, or one of all
+/// Like Wireshark's "I/O Graphs": one curve per display filter, or one for all
 /// packets.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -23,13 +23,13 @@ pub(super) struct IoArgs {
     /// Capture file; '-' for standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Display filters, a curve for each; quote each of them
+    /// Display filters, one curve each; quote each filter
     #[arg(value_name = "FILTER")]
     filters: Vec<String>,
-    /// Interval, such as 100ms [default: by the duration]
+    /// Interval, such as 100ms [default: from the duration]
     #[arg(long, short = 'i', value_name = "TIME", value_parser = time)]
     interval: Option<Duration>,
-    /// What is counted: bits, bytes, packets
+    /// Unit: bits, bytes, packets
     #[arg(long, short = 'u', value_enum, value_name = "UNIT", default_value = "bits")]
     #[arg(hide_possible_values = true)]
     unit: Unit,
@@ -48,7 +48,7 @@ Examples:
   longhaul pcap io trace.pcap 'tcp.port == 5201' tcp.analysis.retransmission -i 100ms
   longhaul pcap io trace.pcap tcp.analysis.retransmission --json
 
-Exit codes: 0 read, 1 the file could not be read to its end, 2 wrong usage.";
+Exit codes: 0 read, 1 the file could not be read to its end, 2 usage error.";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Unit {

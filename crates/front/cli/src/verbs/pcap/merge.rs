@@ -12,15 +12,15 @@ use report::terminal::{self, MergedCapture};
 
 /// Align two captures of one transfer
 ///
-/// The captures are made at both ends, or at any two points. Packets are recognised
-/// by their contents, also behind NAT, and where one capture has the super-segments of
-/// GSO or GRO. The clocks may differ.
+/// The captures are made at both ends, or at any two points. Packets are matched by
+/// their contents, even across NAT and where one capture has GSO or GRO super-segments.
+/// The clocks may differ.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct MergeArgs {
     #[command(flatten)]
     pub(super) files: Files,
-    /// Take the times of both captures as those of one clock
+    /// Assume that one clock timestamped both captures
     #[arg(long)]
     pub(super) same_clock: bool,
 }
@@ -32,11 +32,11 @@ Examples:
   ssh server cat s.pcap | longhaul pcap merge client.pcap - --json
   longhaul pcap merge inside.pcap outside.pcap --same-clock   one host, two interfaces
 
-The difference of the clocks is known to half of the least RTT; its estimate
-assumes that the least delays of both directions are equal.
+The clock offset is known to within half of the minimum RTT; the estimate
+assumes that the minimum delays of both directions are equal.
 
 Exit codes: 0 aligned, 1 a file could not be read to its end, or the captures
-have no packet in common, 2 wrong usage.";
+have no packet in common, 2 usage error.";
 
 pub(super) fn run(files: &Files, same_clock: bool, console: &mut Console) -> Outcome {
     let view = MergeRequest { same_clock };

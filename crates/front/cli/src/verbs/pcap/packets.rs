@@ -18,9 +18,9 @@ use std::io::IsTerminal;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-/// Show packets, or those that pass a display filter
+/// Show packets, or those that match a display filter
 ///
-/// One line per packet as in Wireshark's packet list. Filters have Wireshark's
+/// One line per packet, as in Wireshark's packet list. Filters have Wireshark's
 /// syntax and fields; --fields lists them.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -34,14 +34,14 @@ pub(super) struct PacketsArgs {
     /// Packets to show; 0 for all [default: 0]
     #[arg(long, short = 'n', value_name = "N", hide_default_value = true, default_value = "0")]
     rows: u64,
-    /// Show this packet's fields and bytes, by its number
+    /// Show the fields and bytes of packet N
     #[arg(long, value_name = "N", conflicts_with = "filter")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     packet: Option<u64>,
-    /// List the fields and protocols that filters know
+    /// List the fields and protocols that filters support
     #[arg(long, conflicts_with_all = ["packet", "csv", "json"])]
     fields: bool,
-    /// Print this field as a column of CSV; may be repeated
+    /// Print this field as a CSV column; repeatable
     #[arg(long = "field", short = 'e', value_name = "FIELD", conflicts_with_all = ["packet", "json"])]
     columns: Vec<String>,
     /// Version of Wireshark whose analysis rules apply
@@ -53,10 +53,10 @@ pub(super) struct PacketsArgs {
     /// Print JSON, one document per line
     #[arg(long, short = 'J')]
     json: bool,
-    /// Write the rows of the CSV to a Parquet file
+    /// Write the CSV rows to a Parquet file
     #[arg(long, value_name = "OUT", conflicts_with_all = ["csv", "json", "packet", "fields"])]
     parquet: Option<OutputPath>,
-    /// Write these packets to a capture file in the format of FILE
+    /// Write these packets to a capture file, in FILE's format
     #[arg(long, short = 'w', value_name = "OUT")]
     #[arg(conflicts_with_all = ["columns", "csv", "json", "parquet", "fields"])]
     write: Option<OutputPath>,
@@ -77,7 +77,7 @@ Examples:
   longhaul pcap packets --fields
 
 Exit codes: 0 read, 1 the file could not be read to its end or has no such
-packet, 2 wrong usage.";
+packet, 2 usage error.";
 
 /// Bytes of output that are collected before they are written.
 const CHUNK: usize = 32 * 1024;
@@ -132,7 +132,7 @@ pub(super) fn run(args: &PacketsArgs, console: &mut Console) -> Outcome {
             let line = format!("{name} has no packet {number}; it has {packets}");
             return Err(Failure::work(line));
         }
-        console.say(&format!("{name}: none of {packets} packets passes the filter"));
+        console.say(&format!("{name}: none of {packets} packets matches the filter"));
     }
     // A list that ends early does not depend on what comes after it.
     if read.is_full {
@@ -170,13 +170,13 @@ enum Form {
     Lines(PacketTable),
     /// CSV or Parquet.
     Rows,
-    /// The same of these fields.
+    /// Only these fields, as CSV or Parquet.
     Fields(Vec<Field>),
     Json,
     Detail,
 }
 
-/// What is shown, as it is collected for writing.
+/// Output, as it is collected for writing.
 struct List {
     form: Form,
     /// Where rows go that are not printed.
@@ -185,7 +185,7 @@ struct List {
     summary: Summary,
     style: terminal::Style,
     with_layers: bool,
-    /// Whether each batch is written at once: the capture may be growing.
+    /// True if each batch is written at once: the capture may be growing.
     is_live: bool,
     has_rows: bool,
     failure: Option<Failure>,
@@ -281,7 +281,7 @@ impl List {
         Ok(())
     }
 
-    /// The next packet may not arrive for a long time.
+    /// Shows the packets so far: the next one may not arrive for a long time.
     fn pause(&mut self, console: &mut Console) {
         if self.is_live && !self.text.is_empty() {
             self.print(console);

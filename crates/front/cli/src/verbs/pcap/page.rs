@@ -18,11 +18,11 @@ pub(super) struct SummaryArgs {
     /// Write a page with graphs of the 5 largest TCP streams
     ///
     /// Time-sequence graphs, throughput, RTT and windows, with zoom, the
-    /// packets of the time span shown and the conversations. The page needs no
-    /// network and is at most 5 MB.
+    /// packets in the visible time span and the conversations. The page needs
+    /// no network and is at most 5 MB.
     #[arg(long, value_name = "PAGE", conflicts_with_all = ["csv", "json", "parquet"])]
     html: Option<OutputPath>,
-    /// Draw this TCP stream instead, by its number; repeatable
+    /// Draw this TCP stream instead, by number; repeatable
     #[arg(long, value_name = "N", requires = "html")]
     stream: Vec<u32>,
 }

@@ -16,11 +16,11 @@ use report::terminal::{self, StreamRow};
 pub(super) struct StreamsArgs {
     #[command(flatten)]
     files: Files,
-    /// Rules of the flags: wireshark-4.0, wireshark-4.4
+    /// Rules for the flags: wireshark-4.0, wireshark-4.4
     #[arg(long, value_enum, value_name = "VERSION", default_value = "wireshark-4.4")]
     #[arg(hide_possible_values = true)]
     rules: RulesArg,
-    /// Streams to show; 0 for all [default: 10, with --csv or --json all]
+    /// Streams to show; 0 for all [default: 10; all with --csv or --json]
     #[arg(long, short = 'n', value_name = "N")]
     rows: Option<usize>,
 }

@@ -18,7 +18,7 @@ pub(super) struct CopiesArgs {
     pub(super) writable: bool,
     /// TCP port for copies
     ///
-    /// Each copy uses a UDP port of its own besides.
+    /// Each copy also uses its own UDP port.
     #[arg(long, value_name = "PORT", default_value_t = PORT)]
     pub(super) copy_port: u16,
     /// Maximum concurrent copies

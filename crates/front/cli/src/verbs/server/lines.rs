@@ -47,7 +47,7 @@ impl Lines {
         Lines { form, running: HashMap::new() }
     }
 
-    /// The lines of an event; none for a stream of which only the sum is shown.
+    /// The lines of an event; none for a stream if only the sum is shown.
     pub(super) fn of(&mut self, event: &ServerEvent) -> Vec<String> {
         let event = printable(event);
         match self.form {
@@ -89,7 +89,7 @@ impl Lines {
     }
 }
 
-/// What is said once, before the log begins.
+/// Messages printed once, before the log begins.
 pub(super) fn remark(event: &ServerEvent) -> Option<String> {
     match event {
         ServerEvent::SharedSecret { file, what } => {

@@ -40,7 +40,7 @@ pub(crate) struct ListenArgs {
     file: Option<OutputPath>,
     /// CPU for the data threads [default: any]
     ///
-    /// The choice of a client takes precedence.
+    /// A client's choice takes precedence.
     #[arg(long, short = 'A', value_name = "CORE")]
     affinity: Option<u32>,
 }
@@ -51,7 +51,7 @@ pub(crate) struct LimitArgs {
     #[arg(long, value_name = "N", default_value_t = Limits::default().sessions)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(super) max_tests: u32,
-    /// The same per client address [default: half of --max-tests]
+    /// Maximum per client address [default: half of --max-tests]
     ///
     /// An address gets the same share of --max-total-streams and --max-memory.
     #[arg(long, value_name = "N")]
@@ -78,11 +78,11 @@ pub(crate) struct LimitArgs {
     /// Maximum bytes of a test, in both directions: 10GB
     #[arg(long, value_name = "SIZE", value_parser = some_bytes)]
     max_bytes: Option<ByteCount>,
-    /// Maximum connections without completed handshake
+    /// Maximum connections with an incomplete handshake
     #[arg(long, value_name = "N", default_value_t = half_open())]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub(super) max_half_open: u32,
-    /// The same per address [default: --max-half-open / 10, at least 4]
+    /// Maximum per address [default: --max-half-open / 10, at least 4]
     #[arg(long, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=65_536))]
     max_half_open_per_address: Option<u32>,
@@ -118,16 +118,17 @@ fn some_bytes(text: &str) -> Result<ByteCount, String> {
 pub(crate) struct AdmissionArgs {
     /// Serve only longhaul clients with a token in FILE
     ///
-    /// FILE has one token a line. Use random tokens (openssl rand -hex 16): a short one can be guessed from
-    /// one overheard test. A token admits one test at this server, with the parameters that the
-    /// client asked for; it neither encrypts nor authenticates the data or the results.
+    /// FILE has one token per line. Use random tokens (openssl rand -hex 16): a short one can be
+    /// guessed from one overheard test. A token admits one test at this server, with the
+    /// parameters that the client requested; it neither encrypts nor authenticates the data or
+    /// the results.
     #[arg(long, value_name = "FILE")]
     tokens: Option<PathBuf>,
     /// Name of this server behind NAT, for --tokens
     ///
-    /// A name or address, with its port where that differs; can be repeated. A proof of a
-    /// token is valid at the server whose address the client connected to. Behind NAT that is not this
-    /// server's own: name what clients type, or the public address.
+    /// A name or address, with its port if that differs; repeatable. A token proof is valid only
+    /// at the server whose address the client connected to. Behind NAT, that is not this
+    /// server's own address: give the name that clients use, or the public address.
     #[arg(long, value_name = "NAME", requires = "tokens", value_parser = token_name)]
     token_name: Vec<String>,
     /// RSA private key for iperf3 logins

@@ -1,4 +1,4 @@
-//! Studies between real hosts: how they are reached, and what is set there.
+//! Studies between real hosts: access to the hosts, and their settings.
 
 use crate::ask;
 use crate::console::Console;
@@ -19,7 +19,7 @@ pub(super) struct HostArgs {
     /// Program to run on the other hosts
     #[arg(long, value_name = "PROGRAM", default_value = "longhaul")]
     far_program: String,
-    /// Token for the plan's running server, in FILE
+    /// Read the token for the plan's running server from FILE
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// Set the plan's sysctls on real hosts without asking
@@ -41,7 +41,7 @@ impl HostArgs {
     }
 }
 
-/// Whether the plan's sysctls may be set on real hosts.
+/// Returns true if the plan's sysctls may be set on real hosts.
 pub(super) fn allowed(
     args: &HostArgs,
     study: &Study,

@@ -18,7 +18,7 @@ Examples:
   longhaul study report edge-cloud.study
   longhaul study report edge-cloud.study --html page.html")]
 pub(super) struct ReportArgs {
-    /// The directory of its results
+    /// Directory with the study's results
     #[arg(value_name = "DIR")]
     folder: PathBuf,
     /// Write a self-contained HTML page
@@ -31,18 +31,18 @@ pub(super) struct ReportArgs {
 
 /// Compare two studies: the statistics of the difference, cell by cell
 ///
-/// Cells are compared that have the same values of the same factors; what the plans fix may
-/// differ, such as the congestion control. Differences are tested with Welch's t-test over the
-/// valid runs, and called significant with Holm's correction for the number of cells.
+/// Compares cells with the same values of the same factors; settings that the plans fix, such
+/// as the congestion control, may differ. Differences are tested with Welch's t-test over the
+/// valid runs; significance includes Holm's correction for the number of cells.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   longhaul study compare cubic.study bbr.study")]
 pub(super) struct CompareArgs {
-    /// The directory of the first study's results
+    /// Directory with the first study's results
     #[arg(value_name = "DIR")]
     first: PathBuf,
-    /// The directory of the second study's results
+    /// Directory with the second study's results
     #[arg(value_name = "DIR")]
     second: PathBuf,
     /// Write a self-contained HTML page
@@ -53,8 +53,9 @@ pub(super) struct CompareArgs {
     json: bool,
 }
 
-/// Export the runs of a study as a table (its factors, the repeat, and every figure), or its
-/// plots
+/// Export the runs of a study as a table, or its plots
+///
+/// The table has the factors, the repeat and every figure.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -62,7 +63,7 @@ Examples:
   longhaul study export window.study --parquet runs
   longhaul study export window.study --svg plots")]
 pub(super) struct ExportArgs {
-    /// The directory of its results
+    /// Directory with the study's results
     #[arg(value_name = "DIR")]
     folder: PathBuf,
     #[command(flatten)]

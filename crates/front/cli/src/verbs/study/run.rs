@@ -18,11 +18,10 @@ use units::{BitRate, ByteCount};
 
 /// Run a study in emulated labs or between real hosts, or resume one
 ///
-/// Every cell runs in a lab of its own, inside this machine, unless the plan has [hosts]: then
-/// it runs between those, over your ssh. Each result is stored before
-/// the next run begins: a study that was stopped or killed resumes where it was when the same
-/// command is run again. Runs during which the machine could not emulate the path are
-/// repeated, and marked as invalid if they stay so.
+/// Each cell runs in its own lab inside this machine or, if the plan has [hosts], between those
+/// hosts over your ssh. Each result is stored before the next run begins: to resume a study
+/// that was stopped or killed, repeat the command. Runs in which the machine could not emulate
+/// the path are repeated, and marked invalid if they remain so.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -33,22 +32,22 @@ pub(super) struct RunArgs {
     /// The plan, a TOML file, or the name of a built-in study
     #[arg(value_name = "PLAN|NAME")]
     plan: String,
-    /// Run its short form
+    /// Run the short form
     #[arg(long)]
     quick: bool,
-    /// Run its full form, which is the default and takes precedence over --quick
+    /// Run the full form (default); takes precedence over --quick
     #[arg(long)]
     full: bool,
     /// Run only what one trend of a built-in study needs
     #[arg(long, value_name = "TREND")]
     only: Option<String>,
-    /// Directory of the results [default: NAME.study]
+    /// Directory for the results [default: NAME.study]
     #[arg(long, value_name = "DIR")]
     out: Option<OutputPath>,
     /// Print what would run, and stop
     #[arg(long)]
     dry_run: bool,
-    /// Attempts at a run until it is valid
+    /// Maximum attempts to get a valid run
     #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     attempts: u32,
     /// Run one cell at a time [default: two where both together load the machine lightly]
@@ -56,16 +55,16 @@ pub(super) struct RunArgs {
     serial: bool,
     /// Run the programs of the plan without asking
     ///
-    /// They run in the lab's hosts: as nobody if root runs the study, otherwise as its user.
+    /// They run on the lab's hosts: as nobody if root runs the study, otherwise as its user.
     #[arg(long)]
     allow_commands: bool,
     /// Keep a capture of each cell in DIR/captures
     ///
-    /// Of its first run: the headers at the first client, as pcapng, with the fate of each packet.
-    /// At most 1000 captures; not between real hosts.
+    /// Captures the headers of the cell's first run at the first client, as pcapng, with the fate
+    /// of each packet. At most 1000 captures; not between real hosts.
     #[arg(long)]
     pcap: bool,
-    /// Maximum size of a capture; further packets are left out
+    /// Maximum size of a capture; further packets are omitted
     #[arg(long, value_name = "SIZE", default_value = "100MB", requires = "pcap")]
     pcap_max: ByteCount,
     #[command(flatten)]
@@ -90,7 +89,7 @@ pub(super) fn run(args: &RunArgs, console: &mut Console) -> Outcome {
     }
     if args.pcap && study.real_hosts().is_some() {
         return Err(Failure::usage(
-            "--pcap keeps captures of labs; between real hosts, run longhaul capture on one of them",
+            "--pcap works in labs only; between real hosts, run longhaul capture on one of them",
         ));
     }
     let folder = args.out.as_deref().map_or_else(|| default_folder(&study, args), Path::to_owned);
@@ -114,8 +113,8 @@ pub(super) fn run(args: &RunArgs, console: &mut Console) -> Outcome {
     inside::sandbox(|| run_inside(&request, &study, args.json, console))
 }
 
-/// Whether the programs that the plan brings may run. Asked each time: results that are there
-/// may have come with the plan.
+/// Returns true if the programs that the plan brings may run. Asks each time: results that exist
+/// already may have come with the plan.
 fn allowed(args: &RunArgs, study: &Study, console: &mut Console) -> Result<bool, Failure> {
     let programs = study.programs();
     let programs = programs.iter().filter(|program| !program.built_in);
@@ -123,7 +122,7 @@ fn allowed(args: &RunArgs, study: &Study, console: &mut Console) -> Result<bool,
     if programs.is_empty() || args.allow_commands {
         return Ok(true);
     }
-    console.say("The plan runs programs, in its lab's hosts:");
+    console.say("The plan runs these programs on its lab's hosts:");
     console.say(&terminal::study_programs(&programs, &console.err));
     ask::yes("Run them?", "--allow-commands, after reading them")
 }
@@ -161,7 +160,7 @@ impl Show<'_> {
         let about = report::long_time(study.estimate().as_secs_f64());
         self.console.say(&study.question);
         let what = match study.real_hosts() {
-            None => "Each run is an emulated lab in this machine.".to_owned(),
+            None => "Each run uses an emulated lab inside this machine.".to_owned(),
             Some(hosts) => format!(
                 "From {} to {}.",
                 hosts.client_names().join(", "),
@@ -169,7 +168,7 @@ impl Show<'_> {
             ),
         };
         let (runs, folder) = (study.runs(), folder.display());
-        self.console.say(&format!("{runs} runs in {folder}, about {about} in all. {what}"));
+        self.console.say(&format!("{runs} runs in {folder}, about {about} in total. {what}"));
     }
 
     fn event(&mut self, event: &StudyEvent) {
@@ -184,7 +183,7 @@ impl Show<'_> {
                 self.console.live(&line);
             }
             StudyEvent::Retried { name, reason } => {
-                self.console.say(&format!("trying {name} again: {}", clean(reason)));
+                self.console.say(&format!("retrying {name}: {}", clean(reason)));
             }
             StudyEvent::Ended { progress, name, run } => {
                 self.console.say(&format!(

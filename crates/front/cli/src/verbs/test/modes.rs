@@ -11,8 +11,8 @@ use units::LossRatio;
 pub(crate) struct ModeArgs {
     /// Measure RTT before, during and after the transfer
     ///
-    /// Takes 2 s more on either side. Reports the queueing delay under load (bufferbloat) and the responsiveness
-    /// in round trips per minute.
+    /// Adds 2 s before and 2 s after the transfer. Reports the queueing delay under load
+    /// (bufferbloat) and the responsiveness in round trips per minute.
     #[arg(long)]
     pub(super) latency: bool,
     /// TCP port of the RTT probes [default: 443]
@@ -37,12 +37,12 @@ pub(crate) struct ModeArgs {
     pub(super) compare: Option<PathBuf>,
     #[command(flatten)]
     pub(super) regression: RegressionArgs,
-    /// Run the second test that decides between two causes
+    /// Run a second test to decide between two causes
     ///
-    /// Without it, the finding names both causes and the options of the test that tells
-    /// them apart: another congestion control, more streams, UDP, or more time. With it,
-    /// that test runs after the first one. A policer and a shallow queue are told apart by a
-    /// train of UDP datagrams of at most 2 s and 6 MB, with longhaul at both ends.
+    /// By default, the finding names both causes and the options of the test that distinguishes
+    /// them: another congestion control, more streams, UDP, or more time. With --decide, that
+    /// test runs after the first one. A train of UDP datagrams of at most 2 s and 6 MB
+    /// distinguishes a policer from a shallow queue, with longhaul at both ends.
     #[arg(long, conflicts_with_all = ["repeat", "find_rate", "udp", "bidir"])]
     pub(super) decide: bool,
     /// Find the highest UDP rate that meets --loss-target

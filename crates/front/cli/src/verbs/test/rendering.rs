@@ -12,7 +12,7 @@ use record::{
 use report::terminal::{self, IntervalTable};
 use std::net::SocketAddr;
 
-/// What is shown of a test.
+/// The rendering of a test.
 pub(super) struct Rendering<'a> {
     args: &'a TestArgs,
     console: &'a mut Console,
@@ -21,7 +21,7 @@ pub(super) struct Rendering<'a> {
     printed: Vec<String>,
     /// The finding of the first test and its code, once printed: a second test follows.
     first: Option<(Finding, Code)>,
-    /// What the command fails with in the end.
+    /// The failure with which the command ends.
     failed: Option<Failure>,
 }
 

@@ -41,7 +41,7 @@ pub(super) fn length(text: &str) -> Result<Length, String> {
     text.parse().map(Length::Bytes).map_err(|error: units::ParseError| error.to_string())
 }
 
-/// What the arguments ask for; reads the earlier result to compare with.
+/// Converts the arguments to a request; reads the earlier result to compare with.
 pub(super) fn of(args: &TestArgs) -> Result<TestRequest, Failure> {
     let modes = &args.modes;
     let mode = match (modes.find_rate, modes.repeat) {

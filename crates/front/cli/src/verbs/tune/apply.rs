@@ -11,7 +11,7 @@ use longhaul::tune;
 use record::TunePlan;
 use report::terminal;
 
-/// Apply a plan to this host; journals the previous values first
+/// Apply a plan to this host, after journaling the previous values
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ApplyArgs {
@@ -44,7 +44,7 @@ pub(super) fn run(args: &ApplyArgs, host: &Host<'_>, console: &mut Console) -> O
     let &Host { tuned, as_json, undo } = host;
     let plan = tune::plan(&args.goal.goal()?)?;
     if !as_json {
-        // What it leaves alone is for whoever plans.
+        // The settings that it leaves alone are for `tune plan`.
         let changes = TunePlan { unchanged: Vec::new(), ..plan.clone() };
         console.print(&terminal::tune_plan(&changes, &console.out));
         console.print("\n");

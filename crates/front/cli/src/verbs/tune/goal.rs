@@ -9,7 +9,7 @@ use units::{BitRate, Rtt};
 #[derive(Debug, Args)]
 #[group(skip)]
 pub(super) struct GoalArgs {
-    /// Rate of all connections together, such as 10gbit
+    /// Total rate of all connections, such as 10gbit
     #[arg(long, requires = "rtt", required_unless_present = "profile")]
     rate: Option<BitRate>,
     /// RTT of the path, such as 200ms

@@ -19,10 +19,10 @@ pub(super) struct RollbackArgs {
     /// Do not ask; skip values changed by others
     #[arg(long, short)]
     yes: bool,
-    /// Overwrite values that others have changed since
+    /// Overwrite values that others have since changed
     #[arg(long, requires = "yes")]
     force: bool,
-    /// Revert every apply, the last one first
+    /// Revert every apply, latest first
     #[arg(long)]
     all: bool,
 }

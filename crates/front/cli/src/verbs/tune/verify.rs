@@ -22,7 +22,7 @@ use units::{BitRate, Rtt};
 /// Apply settings step by step, measure each, and keep those that help
 ///
 /// HOST runs `longhaul server` (or iperf3, which reports less). Tests alternate
-/// without and with each step; a step is kept if the gain is significant
+/// between without and with each step; a step is kept if the gain is significant
 /// (Welch's t test, 95 %) and at least 2 %, and reverted otherwise. Nothing is
 /// changed at HOST: settings needed there are printed as commands.
 #[derive(Debug, Args)]
@@ -46,7 +46,7 @@ pub(super) struct VerifyArgs {
     /// Measure both directions, one after the other
     #[arg(long, conflicts_with = "reverse")]
     both: bool,
-    /// Tests without and with a step, 2 to 20
+    /// Tests without each step and with it, 2 to 20
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = value_parser!(u32).range(2..=20))]
     repeat: u32,
     /// Seconds per test [default: 100 RTTs, 10 to 60 s]

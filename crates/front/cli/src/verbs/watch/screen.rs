@@ -15,10 +15,10 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// How often the size of the terminal is checked, at least.
+/// Maximum time between checks of the terminal's size.
 const RESIZE_CHECK: Duration = Duration::from_millis(250);
 
-/// Whether the terminal's alternate screen is in use.
+/// True if the terminal's alternate screen is in use.
 static IN_USE: AtomicBool = AtomicBool::new(false);
 
 /// Restores the terminal; from any thread, any number of times.
@@ -58,7 +58,7 @@ impl Drop for Screen {
     }
 }
 
-/// What the screen shows.
+/// The page on the screen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Page {
     Table,
@@ -69,7 +69,7 @@ enum Page {
 /// The state of the view.
 struct State {
     page: Page,
-    /// Whether the help covers the page.
+    /// True if the help covers the page.
     help: bool,
     /// The selected row, and the id of its connection.
     row: usize,
@@ -78,7 +78,7 @@ struct State {
     /// The filter while it is edited.
     typing: Option<String>,
     report: WatchReport,
-    /// Why the recording stopped, if it did.
+    /// The reason the recording stopped, if it did.
     note: Option<String>,
 }
 

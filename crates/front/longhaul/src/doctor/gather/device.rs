@@ -20,7 +20,7 @@ const COUNTERS: [&str; 9] = [
 /// Devices that are looked at below another one: a bridge of virtual machines has hundreds.
 const MAX_BELOW: usize = 64;
 
-/// How far above a device's folder its USB device is looked for.
+/// The number of folders above a device's in which its USB device is looked for.
 const LEVELS: usize = 6;
 
 pub(super) fn device(root: &Root, asked: &Asked, nic: &dyn Fn(&str) -> Nic) -> Fact<Device> {

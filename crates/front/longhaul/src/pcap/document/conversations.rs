@@ -9,7 +9,7 @@ use capture::{Counts, LeftOut};
 use report::terminal::ConversationRow;
 use serde::Serialize;
 
-/// What is not listed because the memory for tables was used up.
+/// Conversations or endpoints not listed because the memory for tables was used up.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct NotListed {
@@ -53,7 +53,7 @@ pub struct ConversationsFile<L> {
     pub layer: &'static str,
     /// Further conversations.
     pub not_listed: Option<NotListed>,
-    /// What else to know, as sentences.
+    /// Remarks, as sentences.
     pub notes: Vec<String>,
     /// Packets.
     pub packets: u64,
@@ -94,7 +94,7 @@ pub struct EndpointsFile<L> {
     pub layer: &'static str,
     /// Further endpoints.
     pub not_listed: Option<NotListed>,
-    /// What else to know, as sentences.
+    /// Remarks, as sentences.
     pub notes: Vec<String>,
     /// Packets.
     pub packets: u64,
@@ -162,11 +162,11 @@ pub struct OneWay {
 pub struct Conversation {
     /// The end that sent first.
     pub a: End,
-    /// What it sent.
+    /// The traffic that it sent.
     pub a_to_b: OneWay,
     /// The other end.
     pub b: End,
-    /// What that sent.
+    /// The traffic that it sent.
     pub b_to_a: OneWay,
     /// Seconds from its first packet to its last.
     pub duration_s: f64,
@@ -224,9 +224,9 @@ impl From<Counts> for Total {
 pub struct Endpoint {
     /// Its address.
     pub end: End,
-    /// What it received.
+    /// The traffic that it received.
     pub received: Total,
-    /// What it sent.
+    /// The traffic that it sent.
     pub sent: Total,
 }
 

@@ -30,7 +30,7 @@ pub struct MergeDocument {
     pub handshakes_changed: u64,
     /// Handshakes in both captures.
     pub handshakes_compared: u64,
-    /// What else to know, as sentences.
+    /// Remarks, as sentences.
     pub notes: Vec<String>,
     /// Name and version of the document.
     pub schema: &'static str,
@@ -91,7 +91,7 @@ pub struct MergedFile {
     pub matched: u64,
     /// Packets that are not compared.
     pub not_compared: u64,
-    /// What else to know of it, as sentences.
+    /// Remarks on it, as sentences.
     pub notes: Vec<String>,
     /// Packets that should have passed the other one first and are not there.
     pub only_here: u64,
@@ -99,7 +99,7 @@ pub struct MergedFile {
     pub outside: u64,
     /// Packets.
     pub packets: u64,
-    /// Super-segments of which a part was lost.
+    /// Super-segments that were lost in part.
     pub partly_lost: u64,
     /// Packets of flows that the other one does not have.
     pub without_partner: u64,
@@ -183,7 +183,7 @@ pub struct FieldChange {
     pub field: &'static str,
     /// The first packet.
     pub first: InBoth,
-    /// How many packets.
+    /// The number of packets.
     pub packets: u64,
     /// True if routing changes it.
     pub routing: bool,
@@ -243,11 +243,11 @@ impl OptionChange {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct ClockDocument {
-    /// What the estimate rests on.
+    /// The basis of the estimate.
     pub basis: &'static str,
     /// Spans of time with an offset and a drift.
     pub segments: Vec<ClockSpan>,
-    /// Why one-way delays are not reliable.
+    /// The reason one-way delays are not reliable.
     pub unsuitable: Option<&'static str>,
 }
 
@@ -272,13 +272,13 @@ impl ClockDocument {
 pub struct ClockSpan {
     /// The drift in parts per million.
     pub drift_ppm: Option<f64>,
-    /// How far it may be off.
+    /// Its uncertainty.
     pub drift_uncertainty_ppm: Option<f64>,
     /// Its begin, seconds since 1970.
     pub from_unix_s: f64,
     /// The offset in seconds.
     pub offset_s: f64,
-    /// How far it may be off.
+    /// Its uncertainty.
     pub uncertainty_s: Option<f64>,
 }
 
@@ -355,7 +355,7 @@ pub struct OneDirection {
     pub outside: u64,
     /// Packets that passed the near side.
     pub packets: u64,
-    /// Super-segments of which a part was lost.
+    /// Super-segments that were lost in part.
     pub partly_lost: u64,
     /// Packets that arrived behind later ones.
     pub reordered: u64,

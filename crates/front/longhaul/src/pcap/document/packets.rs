@@ -1,4 +1,4 @@
-//! Packets, one document each, and what is counted of them.
+//! Packets, one document each, and counts of them.
 
 use super::{Broken, VERSION, file_object, seconds};
 use crate::pcap::reading::Capture;
@@ -12,27 +12,27 @@ use serde::Serialize;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct Packet {
-    /// The bytes of its frame in hexadecimal, where they are asked for.
+    /// The bytes of its frame in hexadecimal, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<String>,
     /// Destination address.
     pub destination: String,
     /// Flags by Wireshark's names.
     pub flags: Vec<&'static str>,
-    /// What it is, in a line.
+    /// Its description, in a line.
     pub info: String,
-    /// Its layers, where they are asked for.
+    /// Its layers, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub layers: Option<Vec<Layer>>,
     /// Its length on the wire.
     pub length_bytes: u32,
-    /// What stands out, in a word or two.
+    /// Its marks, in a word or two.
     pub marks: String,
     /// Its number in the file.
     pub number: u64,
     /// The innermost protocol.
     pub protocol: &'static str,
-    /// The reassembled packet in hexadecimal, where it and the bytes are asked for.
+    /// The reassembled packet in hexadecimal, if there is one and the bytes are requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reassembled: Option<Option<String>>,
     /// Name and version of the document.
@@ -131,11 +131,11 @@ pub enum Value {
     Text(String),
 }
 
-/// What one end of a stream sent, one document for each part.
+/// Data that one end of a stream sent, one document for each part.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct FollowedPart {
-    /// How many bytes.
+    /// The number of bytes.
     pub bytes: usize,
     /// The bytes in hexadecimal.
     pub data: String,
@@ -164,7 +164,7 @@ pub fn hexadecimal(bytes: &[u8]) -> String {
     })
 }
 
-/// The end of a list of packets, or of what was followed.
+/// The end of a list of packets, or of a followed stream.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct ListedFile {
@@ -174,7 +174,7 @@ pub struct ListedFile {
     pub bytes: u64,
     /// Its name.
     pub file: String,
-    /// What else to know, as sentences.
+    /// Remarks, as sentences.
     pub notes: Vec<String>,
     /// Packets, as far as it was read.
     pub packets: u64,
@@ -188,7 +188,7 @@ impl ListedFile {
     }
 }
 
-/// What stands out in a file.
+/// Expert information on a file.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct Expert {
@@ -198,7 +198,7 @@ pub struct Expert {
     pub filter: Option<String>,
     /// Each kind once, the most severe first.
     pub items: Vec<ExpertItem>,
-    /// What else to know, as sentences.
+    /// Remarks, as sentences.
     pub notes: Vec<String>,
     /// Packets.
     pub packets: u64,
@@ -226,7 +226,7 @@ impl Expert {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct ExpertItem {
-    /// How many packets have it.
+    /// The number of packets that have it.
     pub count: u64,
     /// The first one.
     pub first_packet: u64,
@@ -263,7 +263,7 @@ pub struct Io {
     pub file: String,
     /// The interval, in seconds.
     pub interval_s: f64,
-    /// What else to know, as sentences.
+    /// Remarks, as sentences.
     pub notes: Vec<String>,
     /// Name and version of the document.
     pub schema: &'static str,

@@ -26,7 +26,7 @@ pub struct StreamsFile<L> {
     pub file: String,
     /// The iperf3 tests that began in it.
     pub iperf3_tests: Vec<Iperf3Test>,
-    /// What else to know, as sentences.
+    /// Remarks, as sentences.
     pub notes: Vec<String>,
     /// Packets.
     pub packets: u64,
@@ -46,10 +46,10 @@ impl<L> StreamsFile<L> {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct Stream {
-    /// What the capture does not show of it.
+    /// Properties of it that the capture does not show.
     #[serde(serialize_with = "by_name")]
     pub caveats: Vec<Caveat>,
-    /// Which parts of the connection were captured, as Wireshark's `tcp.completeness`.
+    /// The parts of the connection that were captured, as Wireshark's `tcp.completeness`.
     pub completeness: u8,
     /// What it shows of its congestion control.
     pub congestion_control: Option<CongestionEvidence>,
@@ -67,7 +67,7 @@ pub struct Stream {
     pub initial_rtt_ms: Option<f64>,
     /// The parameters of the iperf3 test that it belongs to.
     pub iperf3: Option<Value>,
-    /// What limited it, as a sentence; `None` for one that was not explained.
+    /// Its limit, as a sentence; `None` for one that was not explained.
     pub limit: Option<String>,
     /// Retransmissions of segments that were not seen before.
     pub lost_before_this_point: u32,
@@ -81,7 +81,7 @@ pub struct Stream {
     pub payload_bytes: u64,
     /// Share of the RTT between the sender and the point of the capture.
     pub position: Option<f64>,
-    /// How far that may be off.
+    /// Its uncertainty.
     pub position_uncertainty: Option<f64>,
     /// The receiver's window.
     pub receive_window: Option<ReceiveWindow>,
@@ -136,7 +136,7 @@ impl From<Subflow> for Mptcp {
     }
 }
 
-/// How often each of Wireshark's flags was set.
+/// Counts of each of Wireshark's flags.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct StreamFlags {
@@ -156,7 +156,7 @@ pub struct Iperf3Test {
     pub control_stream: u32,
     /// True if a part of the control connection is missing in the capture.
     pub is_incomplete: bool,
-    /// What it was asked for.
+    /// Its parameters.
     pub parameters: Option<Iperf3Document>,
     /// The server's results.
     pub server_results: Option<Iperf3Document>,
@@ -212,7 +212,7 @@ pub struct Iperf3Error {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct Iperf3Document {
-    /// Why a part of it is missing.
+    /// The reason a part of it is missing.
     pub cut: Option<&'static str>,
     /// Its members, as far as they were captured.
     pub json: Value,
@@ -277,7 +277,7 @@ impl CauseTime {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Serialize)]
 pub struct Ecn {
-    /// What the handshake negotiated.
+    /// The mode that the handshake negotiated.
     pub mode: &'static str,
     /// The receiver's marks.
     pub receiver: EcnCounts,
@@ -303,7 +303,7 @@ pub struct HandshakesFile<L> {
     pub file: String,
     /// Of each stream, the first ones.
     pub handshakes: L,
-    /// What else to know, as sentences.
+    /// Remarks, as sentences.
     pub notes: Vec<String>,
     /// Packets.
     pub packets: u64,
