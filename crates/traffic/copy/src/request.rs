@@ -107,7 +107,7 @@ impl CopyRequest {
         }
         if self.target.is_some() && self.limit.is_some() {
             let message = "a fixed rate is itself a limit".to_owned();
-            return wrong(Field::Target, message, "one of both".to_owned());
+            return wrong(Field::Target, message, "or a limit".to_owned());
         }
         match self.target {
             Some(rate) if !(MIN_TARGET..=MAX_TARGET).contains(&rate) => {
