@@ -156,8 +156,6 @@ fields! {
     SampleEvery = "sample_every",
     /// The interval between reports.
     ReportEvery = "report_every",
-    /// The transport protocol.
-    Protocol = "protocol",
     /// RTT probes around a test.
     Latency = "latency",
     /// True if a second test decides between two causes.
@@ -222,7 +220,7 @@ fields! {
     TokenFile = "token_file",
     /// The name of a server in its clients' tokens.
     TokenName = "token_name",
-    /// The transport of a copy.
+    /// What carries a test or a copy.
     Transport = "transport",
     /// Trust in the source addresses of UDP.
     TrustUdp = "trust_udp",

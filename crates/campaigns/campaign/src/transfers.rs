@@ -9,7 +9,7 @@ use crate::watched::{self, Ends};
 use host::clock;
 use lab::{Lab, LabHost};
 use model::IpVersion;
-use perf::client::{self, ClientConfig};
+use perf::client::{self, ClientConfig, EndAfter};
 use perf::server::{Server, ServerConfig};
 use perf::{Event, ServerEvent, StopFlag};
 use record::{Measurement, Protocol};
@@ -223,9 +223,9 @@ fn longhaul<'a>(
     let traffic = flow.traffic;
     let config = ClientConfig {
         ports: flow.port..=flow.port,
-        protocol: traffic.protocol,
+        transport: traffic.protocol.into(),
         direction: traffic.direction,
-        seconds: traffic.duration.as_secs_f64(),
+        end: EndAfter::Seconds(traffic.duration.as_secs_f64()),
         omit_seconds: u32::try_from(traffic.omit.as_secs()).unwrap_or(u32::MAX),
         streams: traffic.streams,
         rate: traffic.bitrate,

@@ -9,8 +9,8 @@ mod train;
 pub use train::TrainTest;
 
 use diagnose::deciding::{Change, Decision, Observation, decision};
-use perf::client::ClientConfig;
-use record::{Confidence, Decided, Finding, Limit, Measurement, Protocol};
+use perf::client::{ClientConfig, EndAfter, Transport, UdpOptions};
+use record::{Confidence, Decided, Finding, Limit, Measurement};
 
 /// Whether a second test would decide, and which.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,7 +56,9 @@ pub fn decide<E>(
         Proposal::Test(test) => test,
     };
     let mut second = test.config(config);
-    second.limits_unsent = first.spec.limits_unsent;
+    if let Some(tcp) = second.transport.any_tcp() {
+        tcp.limits_unsent = first.spec.limits_unsent;
+    }
     let failed = |error| (test.undecided(FAILED.to_owned()), error);
     let Some(m) = transfer(&test.announcement(&second), &second).map_err(failed)? else {
         return Ok(test.undecided(INTERRUPTED.to_owned()));
@@ -125,16 +127,13 @@ impl SecondTest {
         config.streams = streams.unwrap_or(config.streams);
         config.window = window.or(config.window);
         if let Some(seconds) = seconds {
-            (config.seconds, config.bytes, config.blocks) = (seconds, None, None);
+            config.end = EndAfter::Seconds(seconds);
         }
         if let Some(rate) = udp_rate {
-            config.protocol = Protocol::Udp;
-            config.rate = Some(rate);
-            config.wide_counters = true;
-            // Options of TCP: block sizes are not those of datagrams.
-            (config.congestion, config.block, config.mss) = (None, None, None);
-            (config.window, config.zerocopy) = (None, None);
-            (config.nodelay, config.mptcp, config.skip_rx_copy) = (false, false, false);
+            let udp = UdpOptions { wide_counters: true, ..UdpOptions::default() };
+            (config.transport, config.rate) = (Transport::Udp(udp), Some(rate));
+            // Those of TCP: block sizes are not those of datagrams.
+            (config.congestion, config.block, config.window) = (None, None, None);
         }
         config
     }
@@ -144,8 +143,8 @@ impl SecondTest {
     pub fn announcement(&self, config: &ClientConfig) -> String {
         let (one, other) = (self.first.name(), self.second.name());
         let mut text = format!("Second test, to decide between {one} and {other}: {}", self.change);
-        if self.change.seconds.is_none() && config.bytes.is_none() && config.blocks.is_none() {
-            text += &format!(", {} s", config.seconds);
+        if let (None, EndAfter::Seconds(seconds)) = (self.change.seconds, config.end) {
+            text += &format!(", {seconds} s");
         }
         text
     }

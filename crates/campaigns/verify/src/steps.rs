@@ -17,7 +17,7 @@ mod verdict;
 
 use crate::VerifyError;
 use perf::PerfError;
-use perf::client::ClientConfig;
+use perf::client::{ClientConfig, EndAfter};
 use record::{
     Direction, Finding, Measurement, PlannedSetting, RunFigures, TunePlan, VerifyGoal,
     VerifyReport, VerifyStep,
@@ -191,7 +191,8 @@ impl Prepared {
 fn measure_rtt(job: &Job, environment: &mut dyn Environment) -> Result<Rtt, VerifyError> {
     environment.report(&StepEvent::MeasureRtt);
     let direction = job.directions.first().copied().unwrap_or(Direction::Forward);
-    let config = ClientConfig { seconds: RTT_TEST_S, direction, ..job.client.clone() };
+    let config =
+        ClientConfig { end: EndAfter::Seconds(RTT_TEST_S), direction, ..job.client.clone() };
     let measured =
         environment.measure(&config).map_err(|source| VerifyError::Test { source, kept: 0 })?;
     if environment.is_stopped() {

@@ -2,7 +2,7 @@
 
 use crate::VerifyError;
 use lab::Lab;
-use perf::client::{self, ClientConfig};
+use perf::client::{self, ClientConfig, EndAfter};
 use perf::server::{Server, ServerConfig};
 use perf::{Event, Interval, ServerEvent, StopFlag};
 use record::Measurement;
@@ -21,7 +21,7 @@ pub(crate) fn run(
 ) -> Result<Measurement, VerifyError> {
     let [client, server] = [lab.client(), lab.server()].map(|host| &host.namespace);
     let config = ClientConfig {
-        seconds,
+        end: EndAfter::Seconds(seconds),
         sample_every: SAMPLE,
         report_every: REPORT_INTERVAL,
         watch_load: Duration::ZERO,

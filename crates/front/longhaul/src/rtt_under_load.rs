@@ -53,7 +53,7 @@ pub(crate) fn around(
 ) -> Result<Report, PerfError> {
     let ended = AtomicBool::new(false);
     let ended = &ended;
-    let seconds = config.seconds + f64::from(config.omit_seconds) + 10.0;
+    let seconds = config.end.seconds().unwrap_or_default() + f64::from(config.omit_seconds) + 10.0;
     let spaced = |least: Duration| least.max(Duration::from_secs_f64(seconds / MAX_PROBES));
     let echo = ping_config(config, PingMethod::IcmpOrTcp, spaced(ECHOES));
     let connect = ping_config(config, PingMethod::Tcp(port), spaced(CONNECTS));

@@ -2,7 +2,7 @@
 //!
 //! ```
 //! use longhaul::StopFlag;
-//! use longhaul::test::{self, TestDocument, TestEvent, TestRequest};
+//! use longhaul::test::{self, EndAfter, TestDocument, TestEvent, TestRequest};
 //! # use perf::ServerEvent;
 //! # use perf::server::{Server, ServerConfig};
 //! # let bind = Some([127, 0, 0, 1].into());
@@ -12,7 +12,7 @@
 //! # let serving = std::thread::spawn(move || server.serve(&stop, &|_: ServerEvent| ()));
 //!
 //! let mut request = TestRequest::new("127.0.0.1");
-//! request.transfer.seconds = 0.2;
+//! request.transfer.end = EndAfter::Seconds(0.2);
 //! # request.transfer.ports = port..=port;
 //! let on_event = &mut |event| {
 //!     if let TestEvent::Interval(interval) = event {
@@ -42,7 +42,9 @@ mod udp_impact;
 mod udt_fallback;
 
 pub use earlier::Earlier;
-pub use perf::client::{ClientConfig, Family};
+pub use perf::client::{
+    ClientConfig, EndAfter, Family, RisingTrain, TcpOptions, Transport, UdpOptions, UdtOptions,
+};
 pub use report::{StreamTotal, TestReport, TestResult, directions};
 pub use request::{LatencyProbes, TestMode, TestRequest};
 
@@ -144,7 +146,8 @@ pub fn run(
             TestDocument::Repeat(Box::new(test.repeat(*count, on_event, stop)?))
         }
         TestMode::FindRate { loss_target, try_seconds } => {
-            let transfer = ClientConfig { seconds: *try_seconds, rate: None, ..test.transfer };
+            let end = EndAfter::Seconds(*try_seconds);
+            let transfer = ClientConfig { end, rate: None, ..test.transfer };
             let limit = request.transfer.rate;
             let found = find_rate::run(transfer, limit, *loss_target, on_event, stop)?;
             TestDocument::FindRate(Box::new(found))

@@ -97,7 +97,7 @@ fn events_and_the_document_are_streamed_over_http() {
     let to = told.recv().unwrap();
     let json = "application/json";
     let body = format!(
-        r#"{{"transfer":{{"host":"127.0.0.1","ports":{{"start":{port},"end":{port}}},"seconds":0.3}}}}"#
+        r#"{{"transfer":{{"host":"127.0.0.1","ports":{{"start":{port},"end":{port}}},"end":{{"seconds":0.3}}}}}}"#
     );
     let (status, lines) = post(to, "/test", json, &body);
     assert_eq!(status, 200, "{lines:?}");

@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "in a test an unwrap is an assertion")]
 
-use longhaul::test::{TestDocument, TestEvent, TestMode, TestRequest};
+use longhaul::test::{EndAfter, TestDocument, TestEvent, TestMode, TestRequest};
 use longhaul::{Document, Event, Fault, Field, Request, StopFlag};
 use perf::ServerEvent;
 use perf::server::{Server, ServerConfig};
@@ -28,7 +28,7 @@ fn with_server<T>(work: impl FnOnce(u16) -> T) -> T {
 fn short(port: u16) -> TestRequest {
     let mut request = TestRequest::new("127.0.0.1");
     request.transfer.ports = port..=port;
-    request.transfer.seconds = 0.4;
+    request.transfer.end = EndAfter::Seconds(0.4);
     request.transfer.report_every = Duration::from_millis(100);
     request.transfer.watch_load = Duration::ZERO;
     request
@@ -76,7 +76,7 @@ fn one_test_has_events_and_a_document() {
 fn repeated_tests_are_one_document() {
     let (events, document) = with_server(|port| {
         let mut request = TestRequest { mode: TestMode::Repeat { count: 2 }, ..short(port) };
-        request.transfer.seconds = 0.2;
+        request.transfer.end = EndAfter::Seconds(0.2);
         run(&request)
     });
     let numbers: Vec<u32> = events

@@ -4,7 +4,7 @@ use crate::input::Requests;
 use host::clock;
 use host::resolve::Family;
 use host::stop::StopFlag;
-use perf::client::{self, ClientConfig};
+use perf::client::{self, ClientConfig, EndAfter};
 use perf::{Event, PerfError};
 use record::Protocol;
 use remote::protocol::{FlowReply, FlowRequest, Reply, Secret};
@@ -98,9 +98,9 @@ impl Flows {
                 Some(6) => Family::V6,
                 _ => Family::Any,
             },
-            protocol: flow.protocol,
+            transport: flow.protocol.into(),
             direction: flow.direction,
-            seconds: flow.seconds,
+            end: EndAfter::Seconds(flow.seconds),
             omit_seconds: flow.omit_s,
             streams: flow.streams,
             rate: flow.rate_bps,

@@ -10,7 +10,9 @@ pub use crate::{
     auth::{Credentials, Padding},
     control::Keepalive,
 };
-pub use config::ClientConfig;
+pub use config::{
+    ClientConfig, EndAfter, RisingTrain, TcpOptions, Transport, UdpOptions, UdtOptions,
+};
 pub use host::resolve::Family;
 
 use crate::{Event, PerfError, StopFlag};

@@ -3,7 +3,7 @@
 use bench_harness::Fallible;
 use host::netns::NetNs;
 use host::{clock, udp};
-use perf::client::{self, ClientConfig};
+use perf::client::{self, ClientConfig, EndAfter};
 use perf::server::{Server, ServerConfig};
 use perf::{ServerEvent, StopFlag};
 use record::Measurement;
@@ -20,7 +20,7 @@ pub(crate) fn tcp(
     congestion: Option<&str>,
 ) -> Fallible<Measurement> {
     let config = ClientConfig {
-        seconds,
+        end: EndAfter::Seconds(seconds),
         congestion: congestion.map(str::to_owned),
         watch_load: Duration::ZERO,
         ..ClientConfig::new(to.to_string())

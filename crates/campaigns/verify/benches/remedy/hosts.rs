@@ -2,7 +2,7 @@
 
 use bench_harness::Fallible;
 use lab::{Lab, LabHost, Options};
-use perf::client::{self, ClientConfig};
+use perf::client::{self, ClientConfig, EndAfter};
 use perf::server::{Server, ServerConfig};
 use perf::{ServerEvent, StopFlag};
 use record::{Measurement, Remedy, RemedyCommand, RemedyPlace};
@@ -26,7 +26,7 @@ pub(crate) struct Pair {
 impl Pair {
     pub(crate) fn new(link: &str, seconds: f64) -> Fallible<Self> {
         let config = ClientConfig {
-            seconds,
+            end: EndAfter::Seconds(seconds),
             sample_every: Duration::from_millis(50),
             watch_load: Duration::ZERO,
             ..ClientConfig::new("")
@@ -89,7 +89,7 @@ impl Pair {
             RemedyCommand::RateLimitKbit(kbit) => {
                 config.rate = Some(BitRate::from_bps(kbit * 1_000));
             }
-            RemedyCommand::Seconds(seconds) => config.seconds = *seconds as f64,
+            RemedyCommand::Seconds(seconds) => config.end = EndAfter::Seconds(*seconds as f64),
             RemedyCommand::Streams(streams) => config.streams = *streams,
             RemedyCommand::CongestionControl(name) => config.congestion = Some(name.clone()),
             RemedyCommand::NoRateLimit => config.rate = None,

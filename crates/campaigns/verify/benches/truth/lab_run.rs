@@ -22,7 +22,7 @@ use host::clock;
 use lab::{FlowKey, Lab, LabHost, Options};
 use perf::{
     Event, ServerEvent, Started, StopFlag,
-    client::{self, ClientConfig},
+    client::{self, ClientConfig, EndAfter},
     server::{Server, ServerConfig},
 };
 use record::{Direction, Measurement, PathReport};
@@ -245,7 +245,7 @@ fn transfer(
         }
     };
     let config = ClientConfig {
-        seconds: case.seconds,
+        end: EndAfter::Seconds(case.seconds),
         streams: case.streams,
         direction: if case.reverse { Direction::Reverse } else { Direction::Forward },
         rate: case.rate,

@@ -18,7 +18,7 @@ use crate::options::Options;
 use bench_harness::Fallible;
 use cases::{CASES, LocalCase};
 use hosts::Hosts;
-use perf::client::{self, ClientConfig};
+use perf::client::{self, ClientConfig, EndAfter};
 use perf::server::{Server, ServerConfig};
 use perf::{ServerEvent, StopFlag};
 use record::{Direction, Limit, Measurement};
@@ -150,7 +150,7 @@ fn run(case: &LocalCase) -> Fallible<LocalRun> {
 
 fn transfer(case: &LocalCase, variant: Variant, hosts: &Hosts) -> Fallible<Measurement> {
     let mut config = ClientConfig {
-        seconds: SECONDS,
+        end: EndAfter::Seconds(SECONDS),
         streams: case.streams,
         congestion: Some(case.congestion.to_owned()),
         rate: case.rate,

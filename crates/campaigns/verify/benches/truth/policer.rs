@@ -6,7 +6,7 @@ use bench_harness::{Fallible, fresh_seed};
 use control::Algorithm;
 use diagnose::deciding::DROPPING_ALIKE;
 use lab::{Lab, Options as LabOptions};
-use perf::client::{self, ClientConfig};
+use perf::client::{self, ClientConfig, EndAfter, TcpOptions, Transport};
 use perf::server::{Server, ServerConfig};
 use perf::{ServerEvent, StopFlag};
 use record::{Decided, Direction, Finding, Limit, Measurement};
@@ -154,9 +154,9 @@ fn run(pair: Pair, truth: Limit) -> Fallible<Done> {
     let plan = Plan::pair(pair.path(truth).parse()?, pair.congestion.name(), &[], true);
     let lab = Lab::start(&plan, LabOptions::default())?;
     let config = ClientConfig {
-        seconds: (4.0 + pair.rtt_ms * 0.015).min(6.0),
+        transport: Transport::Tcp(TcpOptions { limits_unsent: true, ..TcpOptions::default() }),
+        end: EndAfter::Seconds((4.0 + pair.rtt_ms * 0.015).min(6.0)),
         direction: if pair.reverse { Direction::Reverse } else { Direction::Forward },
-        limits_unsent: true,
         watch_load: Duration::ZERO,
         report_every: Duration::from_secs(60),
         ..ClientConfig::new(lab.server().ipv4.to_string())
@@ -186,7 +186,8 @@ fn decide(pair: Pair, truth: Limit, config: &ClientConfig) -> Fallible<Done> {
     let first = diagnose::explain(&measured);
     let (mut trains, mut others) = (0, 0);
     let mut second = |_: &str, config: &ClientConfig| {
-        *(if config.train.is_some() { &mut trains } else { &mut others }) += 1;
+        let is_train = config.transport.udp().is_some_and(|udp| udp.train.is_some());
+        *(if is_train { &mut trains } else { &mut others }) += 1;
         transfer(config).map(Some)
     };
     let decided = verify::decide::decide(&measured, config, &mut second).map_err(|(_, e)| e)?;

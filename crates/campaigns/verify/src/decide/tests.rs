@@ -1,7 +1,7 @@
 //! Proposals and answers from synthetic findings.
 
 use super::{Proposal, TrainTest, propose};
-use perf::client::ClientConfig;
+use perf::client::{ClientConfig, EndAfter, RisingTrain, TcpOptions, Transport};
 use record::{
     Confidence, Datagrams, Direction, EndCondition, Finding, Limit, Measurement, Probability,
     Protocol, ReceiverSample, Sample, Steady, Stream, TestSpec, TimedDatagram,
@@ -121,19 +121,19 @@ fn datagrams_tell_loss_from_a_policer() {
     let found = finding(Confidence::Likely, &[(Limit::Policer, 0.6), (Limit::Loss, 0.3)]);
     let Proposal::Test(test) = propose(&first, &found) else { panic!("no test") };
     let config = ClientConfig {
-        bytes: Some(ByteCount::from_bytes(1 << 20)),
+        end: EndAfter::Bytes(ByteCount::from_bytes(1 << 20)),
         block: Some(ByteCount::from_bytes(128 << 10)),
-        mss: Some(1000),
+        transport: Transport::Tcp(TcpOptions { mss: Some(1000), ..TcpOptions::default() }),
         congestion: Some("cubic".to_owned()),
         ..ClientConfig::new("192.0.2.1")
     };
     let second = test.config(&config);
     assert_eq!(
-        (second.protocol, second.rate),
+        (second.transport.protocol(), second.rate),
         (Protocol::Udp, Some(BitRate::from_bps(10_000_000)))
     );
-    assert_eq!((second.bytes, second.block, second.congestion.as_deref()), (None, None, None));
-    assert!((second.seconds - 20.0).abs() < 1e-9 && second.mss.is_none());
+    assert_eq!((second.block, second.congestion.as_deref()), (None, None));
+    assert_eq!(second.end, EndAfter::Seconds(20.0));
     let lost = |lost: u64| {
         let mut m = measured(10.0, 0);
         m.spec.protocol = Protocol::Udp;
@@ -160,9 +160,20 @@ fn train(first: &Measurement) -> TrainTest {
     }
 }
 
+/// How the rate of a train rises.
+fn rising(config: &ClientConfig) -> RisingTrain {
+    config.transport.udp().unwrap().train.unwrap()
+}
+
+/// The bytes that end a test.
+fn bytes(config: &ClientConfig) -> u64 {
+    let EndAfter::Bytes(bytes) = config.end else { panic!("{config:?}") };
+    bytes.bytes()
+}
+
 /// A train of 1000-byte datagrams through a bottleneck of 25 Mbit/s that holds 20 of them.
 fn through(polices: bool, config: &ClientConfig, count: u64) -> Measurement {
-    let (first, last) = (config.train.unwrap().as_f64(), config.rate.unwrap().as_f64());
+    let (first, last) = (rising(config).from.as_f64(), config.rate.unwrap().as_f64());
     let (mut sent, mut level, interval) = (0.0, 0.0f64, 320.0);
     let mut m = ours(20.0);
     m.streams[0].sent_bytes = count * 1000;
@@ -189,7 +200,7 @@ fn a_train_tells_a_policer_from_a_shallow_queue() {
     for (polices, limit) in [(true, Limit::Policer), (false, Limit::ShallowQueue)] {
         let mut test = train(&ours(20.0));
         let config = test.config(&ClientConfig::new("192.0.2.1"));
-        assert_eq!((config.protocol, config.streams), (Protocol::Udp, 1));
+        assert_eq!((config.transport.protocol(), config.streams), (Protocol::Udp, 1));
         let text = "Second test, to decide between policer and shallow-queue: datagrams at 25 Mbit/s \
                     to 100 Mbit/s until some are lost, at most 6 MB";
         assert_eq!(test.announcement(), text);
@@ -214,9 +225,10 @@ fn a_train_that_fills_nothing_is_followed_by_two_faster_ones_at_most() {
     let mut rates = Vec::new();
     let decided = loop {
         let config = test.config(&ClientConfig::new("192.0.2.1"));
-        rates.push(config.train.unwrap().bps());
-        assert!(config.bytes.unwrap().bytes() <= 6_000_000 && config.seconds <= 2.6);
-        assert_eq!(config.rate, config.train.map(|rate| rate.scaled(4.0)));
+        let rising = rising(&config);
+        rates.push(rising.from.bps());
+        assert!(bytes(&config) <= 6_000_000 && rising.max_seconds <= 2.6);
+        assert_eq!(config.rate, Some(rising.from.scaled(4.0)));
         let mut empty = through(true, &config, 100);
         empty.streams[0].train = (1..=100)
             .map(|number| TimedDatagram { number, sent_us: number, arrived_us: number })
@@ -252,7 +264,7 @@ fn no_train_sends_more_than_the_user_asked_for() {
     let mut sent = 0;
     loop {
         let config = test.config(&ClientConfig::new("192.0.2.1"));
-        let bytes = config.bytes.unwrap().bytes().next_multiple_of(1448);
+        let bytes = bytes(&config).next_multiple_of(1448);
         sent += bytes;
         let mut far = ours(20.0);
         far.streams[0].sent_bytes = bytes;

@@ -3,10 +3,9 @@
 
 use super::{FAILED, INTERRUPTED, Transfer};
 use diagnose::deciding::{DROPPING_ALIKE, Observation, Train, is_dropping_alike};
-use perf::client::ClientConfig;
+use perf::client::{ClientConfig, EndAfter, RisingTrain, Transport, UdpOptions};
 use record::{
     Confidence, Decided, Direction, EndCondition, Finding, Limit, Measurement, Probability,
-    Protocol,
 };
 use units::{BitRate, ByteCount};
 
@@ -150,30 +149,24 @@ impl TrainTest {
     #[must_use]
     pub fn config(&self, first: &ClientConfig) -> ClientConfig {
         let bytes = self.bytes();
+        let max_seconds = bytes.bytes() as f64 * 8.0 / self.mean() + ARRIVAL_SECONDS;
         ClientConfig {
-            protocol: Protocol::Udp,
-            train: Some(self.rate),
+            transport: Transport::Udp(UdpOptions {
+                train: Some(RisingTrain { from: self.rate, max_seconds }),
+                wide_counters: true,
+                // One datagram at a time, each with a time of its own.
+                segment: false,
+                coalesce: false,
+            }),
             rate: Some(self.top()),
-            bytes: Some(bytes),
-            blocks: None,
-            seconds: bytes.bytes() as f64 * 8.0 / self.mean() + ARRIVAL_SECONDS,
+            end: EndAfter::Bytes(bytes),
             omit_seconds: 0,
             streams: 1,
-            wide_counters: true,
-            // One datagram at a time, each with a time of its own.
-            segment: false,
-            coalesce: false,
             burst: None,
             fq_rate: None,
             block: None,
             window: None,
-            limits_unsent: false,
-            mss: None,
             congestion: None,
-            zerocopy: None,
-            nodelay: false,
-            mptcp: false,
-            skip_rx_copy: false,
             file: None,
             ..first.clone()
         }

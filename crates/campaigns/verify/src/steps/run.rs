@@ -3,7 +3,7 @@
 use super::{Environment, Prepared, Step, StepEvent, verdict, verdict::Runs};
 use crate::VerifyError;
 use diagnose::repeats;
-use perf::client::ClientConfig;
+use perf::client::{ClientConfig, EndAfter};
 use record::{
     Direction, FarEndChange, Finding, Measurement, RemedyPlace, RevertOutcome, RevertedSetting,
     StepVerdict, TuneApplied, TunePlan, VERIFY_SCHEMA, VerifyReport, VerifyStep,
@@ -261,7 +261,8 @@ impl<'a> StepRun<'a> {
 
     fn measure(&mut self, direction: Direction) -> Result<Measurement, VerifyError> {
         let client = self.prepared.job.client.clone();
-        let config = ClientConfig { seconds: self.prepared.seconds, direction, ..client };
+        let end = EndAfter::Seconds(self.prepared.seconds);
+        let config = ClientConfig { end, direction, ..client };
         let first = self.environment.measure(&config);
         if first.is_ok() || self.environment.is_stopped() {
             return first.map_err(|source| self.test_failed(source));

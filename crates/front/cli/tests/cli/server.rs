@@ -4,7 +4,7 @@
 use crate::program::{Server, command, printed, run};
 use host::clock;
 use perf::StopFlag;
-use perf::client::{self, ClientConfig};
+use perf::client::{self, ClientConfig, EndAfter};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -203,7 +203,7 @@ fn a_word_admits_and_nothing_else_does() {
     for (word, admitted) in [("open sesame", true), ("sesame", false)] {
         let config = ClientConfig {
             ports: port..=port,
-            seconds: 0.3,
+            end: EndAfter::Seconds(0.3),
             token: Some(word.to_owned()),
             watch_load: Duration::ZERO,
             ..ClientConfig::new("127.0.0.1")

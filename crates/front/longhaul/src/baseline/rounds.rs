@@ -7,7 +7,7 @@ use crate::rtt_under_load::{self, pause};
 use baseline::{Backoff, Schedule, TestCost, TestRun};
 use diagnose::repeats;
 use host::clock;
-use perf::client::{self, ClientConfig};
+use perf::client::{self, ClientConfig, EndAfter};
 use perf::{Event, PerfError};
 use record::{
     AddressFamily, BaselineCondition, BaselinePath, HostFacts, Measurement, TestCondition,
@@ -67,7 +67,7 @@ impl Asked<'_> {
         let address = path.and_then(|path| path.address.clone());
         ClientConfig {
             ports: self.server.ports.clone(),
-            seconds: self.duration.as_secs_f64(),
+            end: EndAfter::Seconds(self.duration.as_secs_f64()),
             streams: condition.streams,
             direction: condition.direction,
             token: self.server.token.clone(),

@@ -21,7 +21,7 @@ impl TestRun<'_> {
             }
             let (announcement, impact) = (announcement.to_owned(), udp_impact::of(config));
             on_event(TestEvent::SecondTest { announcement, impact });
-            match self.carried(config, None, on_event, stop) {
+            match Self::carried(config, None, on_event, stop) {
                 _ if stop.is_raised() => Ok(None),
                 measured => measured.map(|measured| Some(measured.measurement)),
             }

@@ -73,7 +73,7 @@ pub(super) fn run(
         peer,
         reverse: config.direction == Direction::Reverse,
         loss_target: target,
-        try_s: config.seconds,
+        try_s: config.end.seconds().unwrap_or_default(),
         rate_bps: None,
         loss: None,
         lossy_bps: search.failed(),

@@ -72,7 +72,7 @@ impl TestRun<'_> {
         stop: &StopFlag,
     ) -> Result<Measured, Problem> {
         let probed = self.request.latency.map(|probes| probes.port);
-        self.carried(&self.transfer, probed, on_event, stop)
+        Self::carried(&self.transfer, probed, on_event, stop)
     }
 
     /// One transfer, with RTT probes to the port `probed`.
@@ -90,7 +90,7 @@ impl TestRun<'_> {
                 server = Some(started.peer);
                 on_event(TestEvent::Connected {
                     peer: started.peer,
-                    protocol: config.protocol,
+                    protocol: config.transport.protocol(),
                     streams: started.streams.iter().map(|stream| stream.id).collect(),
                     notes: started.notes,
                 });

@@ -3,8 +3,8 @@
 use super::{Earlier, udp_impact};
 use crate::rtt_under_load::PORT;
 use crate::{Field, Problem};
-use perf::client::ClientConfig;
-use record::{Direction, Protocol};
+use perf::client::{ClientConfig, EndAfter, Transport};
+use record::Direction;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -31,9 +31,6 @@ pub struct TestRequest {
     pub latency: Option<LatencyProbes>,
     /// True if datagrams are the largest that the path carries unfragmented, found by probes.
     pub fits_path: bool,
-    /// True if a UDT test continues over TCP where UDP is blocked, or policed and TCP carries
-    /// more. Never in native mode, which is encrypted.
-    pub falls_back: bool,
     /// True if TCP's buffers are the kernel's on short paths too; otherwise an end that sends
     /// limits its unsent data there. With `compare`, as they were in the earlier result.
     pub autotuning: bool,
@@ -106,7 +103,6 @@ impl TestRequest {
             mode: TestMode::default(),
             latency: None,
             fits_path: false,
-            falls_back: true,
             autotuning: false,
             compare: None,
         }
@@ -117,7 +113,7 @@ impl TestRequest {
     /// # Errors
     /// The field that is invalid or contradicts another, and the values that it accepts.
     pub fn check(&self) -> Result<(), Problem> {
-        let (transfer, is_udp) = (&self.transfer, self.transfer.protocol == Protocol::Udp);
+        let (transfer, is_udp) = (&self.transfer, self.transfer.transport.udp().is_some());
         transfer.check()?;
         match self.latency {
             Some(LatencyProbes { port: 0 }) => {
@@ -138,7 +134,7 @@ impl TestRequest {
         }
         if self.fits_path && !is_udp {
             let what = "the largest unfragmented length is for UDP datagrams only";
-            return Err(Problem::field(Field::Protocol, what, ""));
+            return Err(Problem::field(Field::Transport, what, ""));
         }
         if self.fits_path && transfer.block.is_some() {
             let what = "the datagram length is either given or found by probes";
@@ -171,7 +167,7 @@ impl TestRequest {
             }
             TestMode::FindRate { loss_target, try_seconds } => {
                 if !is_udp {
-                    return wrong(Field::Protocol, "a rate search sends UDP", "");
+                    return wrong(Field::Transport, "a rate search sends UDP", "");
                 }
                 if !(0.0..=1.0).contains(&loss_target) {
                     let what = format!("a loss target of {loss_target}");
@@ -193,8 +189,8 @@ impl TestRequest {
         let unused = [
             (Field::Latency, self.latency.is_some()),
             (Field::Compare, self.compare.is_some()),
-            (Field::Bytes, transfer.bytes.is_some()),
-            (Field::Blocks, transfer.blocks.is_some()),
+            (Field::Bytes, matches!(transfer.end, EndAfter::Bytes(_))),
+            (Field::Blocks, matches!(transfer.end, EndAfter::Blocks(_))),
             (Field::OmitSeconds, transfer.omit_seconds > 0),
             (Field::Window, transfer.window.is_some()),
             (Field::Congestion, transfer.congestion.is_some()),
@@ -219,26 +215,30 @@ impl TestRequest {
 
     /// The transfer as it is run.
     pub(super) fn settled_transfer(&self) -> ClientConfig {
-        let transfer = self.transfer.clone();
-        let is_timed = transfer.bytes.is_none() && transfer.blocks.is_none();
-        let timeout = transfer.receive_timeout;
-        // The difference from an earlier result must be the path, not the windows.
-        let as_earlier = self.compare.as_ref().is_none_or(|earlier| earlier.limits_unsent);
-        ClientConfig {
-            keeps_incomplete: true,
-            limits_unsent: !self.autotuning && as_earlier,
-            // A 32-bit packet counter wraps within minutes at 100 Gbit/s.
-            wide_counters: transfer.wide_counters || transfer.protocol == Protocol::Udp,
-            // A stall that time does not end.
-            receive_timeout: if is_timed { timeout } else { timeout.min(STALL_TIMEOUT) },
-            ..transfer
+        let mut transfer = self.transfer.clone();
+        transfer.keeps_incomplete = true;
+        if let Some(tcp) = transfer.transport.any_tcp() {
+            // The difference from an earlier result must be the path, not the windows.
+            let as_earlier = self.compare.as_ref().is_none_or(|earlier| earlier.limits_unsent);
+            tcp.limits_unsent = !self.autotuning && as_earlier;
         }
+        if let Transport::Udp(udp) = &mut transfer.transport {
+            // A 32-bit packet counter wraps within minutes at 100 Gbit/s.
+            udp.wide_counters = true;
+        }
+        if transfer.end.seconds().is_none() {
+            // A stall that time does not end.
+            transfer.receive_timeout = transfer.receive_timeout.min(STALL_TIMEOUT);
+        }
+        transfer
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use perf::client::UdtOptions;
+    use record::Protocol;
     use units::{BitRate, ByteCount};
 
     fn refused(change: impl FnOnce(&mut TestRequest)) -> Option<Field> {
@@ -250,7 +250,7 @@ mod tests {
 
     fn search(request: &mut TestRequest) {
         request.mode = TestMode::FindRate { loss_target: 0.001, try_seconds: 2.0 };
-        request.transfer.protocol = Protocol::Udp;
+        request.transfer.transport = Protocol::Udp.into();
     }
 
     #[test]
@@ -262,10 +262,10 @@ mod tests {
         assert_eq!(refused(probes(5201)), Some(Field::Latency));
         assert_eq!(refused(probes(0)), Some(Field::Latency));
         assert_eq!(refused(probes(443)), None);
-        assert_eq!(refused(|r| r.fits_path = true), Some(Field::Protocol));
+        assert_eq!(refused(|r| r.fits_path = true), Some(Field::Transport));
         assert_eq!(refused(|r| r.transfer.file = Some("/etc/passwd".into())), Some(Field::File));
         let both = |r: &mut TestRequest| {
-            (r.fits_path, r.transfer.protocol) = (true, Protocol::Udp);
+            (r.fits_path, r.transfer.transport) = (true, Protocol::Udp.into());
             r.transfer.block = Some(ByteCount::from_bytes(1_000));
         };
         assert_eq!(refused(both), Some(Field::Block));
@@ -275,7 +275,8 @@ mod tests {
         let decide = |direction, protocol| {
             move |r: &mut TestRequest| {
                 r.mode = TestMode::Once { decide: true, capture: None };
-                (r.transfer.direction, r.transfer.protocol) = (direction, protocol);
+                (r.transfer.direction, r.transfer.transport) =
+                    (direction, Transport::from(protocol));
             }
         };
         assert_eq!(refused(decide(Direction::Both, Protocol::Tcp)), Some(Field::Decide));
@@ -288,20 +289,19 @@ mod tests {
     #[test]
     fn a_rate_search_takes_no_options_of_a_test() {
         assert_eq!(refused(search), None);
-        let with = |change: fn(&mut TestRequest)| {
+        let with = |change: &dyn Fn(&mut TestRequest)| {
             refused(|request| {
                 search(request);
                 change(request);
             })
         };
-        assert_eq!(with(|r| r.transfer.protocol = Protocol::Tcp), Some(Field::Protocol));
-        assert_eq!(with(|r| r.latency = Some(LatencyProbes::default())), Some(Field::Latency));
-        assert_eq!(
-            with(|r| r.transfer.bytes = Some(ByteCount::from_bytes(1024))),
-            Some(Field::Bytes)
-        );
-        assert_eq!(with(|r| r.transfer.omit_seconds = 1), Some(Field::OmitSeconds));
-        assert_eq!(with(|r| r.transfer.rate = Some(BitRate::from_bps(9))), None);
+        assert_eq!(with(&|r| r.transfer.transport = Protocol::Tcp.into()), Some(Field::Transport));
+        assert_eq!(with(&|r| r.latency = Some(LatencyProbes::default())), Some(Field::Latency));
+        let bytes = EndAfter::Bytes(ByteCount::from_bytes(1024));
+        assert_eq!(with(&|r| r.transfer.end = bytes), Some(Field::Bytes));
+        assert_eq!(with(&|r| r.transfer.end = EndAfter::Blocks(1)), Some(Field::Blocks));
+        assert_eq!(with(&|r| r.transfer.omit_seconds = 1), Some(Field::OmitSeconds));
+        assert_eq!(with(&|r| r.transfer.rate = Some(BitRate::from_bps(9))), None);
         for (loss_target, try_seconds, field) in [
             (1.1, 2.0, Field::LossTarget),
             (f64::NAN, 2.0, Field::LossTarget),
@@ -321,12 +321,21 @@ mod tests {
     fn the_transfer_of_a_test_keeps_what_it_measured() {
         let mut request = TestRequest::new("host");
         let transfer = request.settled_transfer();
-        assert!(transfer.keeps_incomplete && transfer.limits_unsent && !transfer.wide_counters);
+        let limits_unsent = |request: &TestRequest| {
+            let mut transport = request.settled_transfer().transport;
+            transport.any_tcp().is_some_and(|tcp| tcp.limits_unsent)
+        };
+        assert!(transfer.keeps_incomplete && limits_unsent(&request));
         assert_eq!(transfer.receive_timeout, request.transfer.receive_timeout);
-        request.transfer.bytes = Some(ByteCount::from_bytes(1024));
+        request.transfer.end = EndAfter::Bytes(ByteCount::from_bytes(1024));
         assert_eq!(request.settled_transfer().receive_timeout, STALL_TIMEOUT);
         request.compare = Some(Earlier { runs: Vec::new(), limits_unsent: false });
-        assert!(!request.settled_transfer().limits_unsent);
+        assert!(!limits_unsent(&request));
+        request.compare = None;
+        request.transfer.transport = Protocol::Udp.into();
+        assert!(request.settled_transfer().transport.udp().unwrap().wide_counters);
+        request.transfer.transport = Protocol::Udt.into();
+        assert!(limits_unsent(&request), "of the fallback");
     }
 
     #[test]
@@ -340,6 +349,18 @@ mod tests {
         let read: TestRequest = serde_json::from_str(short).unwrap();
         let mode = TestMode::Once { decide: true, capture: None };
         assert_eq!(read, TestRequest { mode, ..TestRequest::new("192.0.2.1") });
-        assert!(serde_json::from_str::<TestRequest>(r#"{"transfr": {}}"#).is_err());
+        let udt =
+            r#"{"transfer": {"transport": {"udt": {"fallback": null}}, "end": {"blocks": 3}}}"#;
+        let read: TestRequest = serde_json::from_str(udt).unwrap();
+        let udt = UdtOptions { fallback: None, ..UdtOptions::default() };
+        assert_eq!(read.transfer.transport, Transport::Udt(udt));
+        assert_eq!(read.transfer.end, EndAfter::Blocks(3));
+        for wrong in [
+            r#"{"transfr": {}}"#,
+            r#"{"transfer": {"end": {"bytes": 1, "blocks": 1}}}"#,
+            r#"{"transfer": {"transport": {"tcp": {"train": null}}}}"#,
+        ] {
+            assert!(serde_json::from_str::<TestRequest>(wrong).is_err(), "{wrong}");
+        }
     }
 }

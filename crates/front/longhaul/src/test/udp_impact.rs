@@ -2,7 +2,7 @@
 
 use crate::cross_traffic::device_towards;
 use perf::client::ClientConfig;
-use record::{Direction, Protocol};
+use record::Direction;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, ToSocketAddrs, UdpSocket};
 use units::BitRate;
 
@@ -16,7 +16,7 @@ pub(super) fn of(config: &ClientConfig) -> Option<String> {
 }
 
 fn disturbs_others(config: &ClientConfig) -> bool {
-    config.protocol == Protocol::Udp && is_above(config) && reaches_another_machine(config)
+    config.transport.udp().is_some() && is_above(config) && reaches_another_machine(config)
 }
 
 /// The rate of all streams in one direction; `None` without a limit.
@@ -79,10 +79,11 @@ fn is_emulated(ip: IpAddr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use record::Protocol;
 
     fn config(rate: Option<&str>, streams: u32) -> ClientConfig {
         ClientConfig {
-            protocol: Protocol::Udp,
+            transport: Protocol::Udp.into(),
             rate: rate.map(|rate| rate.parse().unwrap()),
             streams,
             ..ClientConfig::new("192.0.2.7")

@@ -5,8 +5,8 @@ use super::{TestEvent, TestRun, path_mtu};
 use crate::{Problem, StopFlag};
 use diagnose::repeats;
 use perf::PerfError;
-use perf::client::{self, ClientConfig};
-use record::{Direction, Protocol};
+use perf::client::{self, ClientConfig, EndAfter, Transport, UdtOptions};
+use record::Direction;
 use units::BitRate;
 
 /// A trial of TCP: what it may take for slow start, and what it is measured over, in s.
@@ -22,24 +22,24 @@ impl TestRun<'_> {
     /// reach the server, or is policed, over TCP instead of UDT: not in native mode, which is
     /// encrypted.
     pub(super) fn carried(
-        &self,
         config: &ClientConfig,
         probed: Option<u16>,
         on_event: &mut dyn FnMut(TestEvent),
         stop: &StopFlag,
     ) -> Result<Measured, Problem> {
-        if config.protocol != Protocol::Udt || config.is_native() {
+        let Some(udt) = config.transport.udt().filter(|_| !config.is_native()) else {
             return Ok(Self::attempt(config, probed, on_event, stop)?);
-        }
+        };
         let path_mtu = path_mtu::below_the_route(config, stop);
-        let config = &ClientConfig { path_mtu, ..config.clone() };
+        let transport = Transport::Udt(UdtOptions { path_mtu, ..udt });
+        let config = &ClientConfig { transport, ..config.clone() };
         let noted = path_mtu.map(|mtu| {
             format!("the path MTU is {mtu} bytes, less than the route's: UDT sends smaller packets")
         });
         if let Some(note) = &noted {
             on_event(TestEvent::Note(note.clone()));
         }
-        let mut measured = self.over_udt_or_tcp(config, probed, on_event, stop)?;
+        let mut measured = Self::over_udt_or_tcp(config, probed, on_event, stop)?;
         if let Some(note) = noted {
             measured.measurement.notes.insert(0, note);
         }
@@ -48,16 +48,16 @@ impl TestRun<'_> {
 
     /// One UDT test, over TCP where UDT does not reach the server.
     fn over_udt_or_tcp(
-        &self,
         config: &ClientConfig,
         probed: Option<u16>,
         on_event: &mut dyn FnMut(TestEvent),
         stop: &StopFlag,
     ) -> Result<Measured, Problem> {
-        if !self.request.falls_back {
+        let (Some(udt), Some(over_tcp)) = (config.transport.udt(), config.fallback()) else {
             return Ok(Self::attempt(config, probed, on_event, stop)?);
-        }
-        let checked = ClientConfig { stops_if_policed: is_worth_a_trial(config), ..config.clone() };
+        };
+        let udt = UdtOptions { stops_if_policed: is_worth_a_trial(config), ..udt };
+        let checked = ClientConfig { transport: Transport::Udt(udt), ..config.clone() };
         let (note, chosen) = match Self::attempt(&checked, probed, on_event, stop) {
             Err(PerfError::NoUdt { waited, .. }) => {
                 let note = format!(
@@ -65,14 +65,14 @@ impl TestRun<'_> {
                      or the server is not longhaul's",
                     waited.as_millis()
                 );
-                (note, config.over_tcp())
+                (note, over_tcp)
             }
             Err(PerfError::Policed { delivered, .. }) => {
                 on_event(TestEvent::Note(format!(
                     "UDT loses packets without a queue and delivers {delivered}: UDP may be \
                      policed; trying TCP for 3 s"
                 )));
-                trial(config, delivered, stop)?
+                trial(config, over_tcp, delivered, stop)?
             }
             ended => return Ok(ended?),
         };
@@ -85,9 +85,7 @@ impl TestRun<'_> {
 
 /// Returns true if a test is long enough, free to choose its rate, and sends from here.
 fn is_worth_a_trial(config: &ClientConfig) -> bool {
-    let is_timed = config.bytes.is_none() && config.blocks.is_none();
-    is_timed
-        && config.seconds >= MIN_TEST_S
+    config.end.seconds().is_some_and(|seconds| seconds >= MIN_TEST_S)
         && config.rate.is_none()
         && config.direction == Direction::Forward
 }
@@ -95,11 +93,12 @@ fn is_worth_a_trial(config: &ClientConfig) -> bool {
 /// Measures TCP for a moment. What to continue with, and why.
 fn trial(
     config: &ClientConfig,
+    over_tcp: ClientConfig,
     udt: BitRate,
     stop: &StopFlag,
 ) -> Result<(String, ClientConfig), Problem> {
-    let over_tcp = config.over_tcp();
-    let short = ClientConfig { seconds: TRIAL_S, omit_seconds: TRIAL_OMIT_S, ..over_tcp.clone() };
+    let end = EndAfter::Seconds(TRIAL_S);
+    let short = ClientConfig { end, omit_seconds: TRIAL_OMIT_S, ..over_tcp.clone() };
     let trial = client::run(&short, &mut |_| (), stop)?;
     let tcp = repeats::figures(&trial.measurement).throughput_bps;
     Ok(if tcp.as_f64() >= udt.as_f64() * ADVANTAGE {

@@ -264,7 +264,7 @@ impl Environment for Here<'_> {
         if std::mem::replace(&mut self.begun, true) {
             thread::sleep(PAUSE);
         }
-        let (on_event, of_s) = (&mut *self.on_event, config.seconds);
+        let (on_event, of_s) = (&mut *self.on_event, config.end.seconds().unwrap_or_default());
         let mut observe = |event: Event| {
             if let Event::Interval(interval) = event {
                 let rate = interval.arrival_rate.unwrap_or(interval.rate);

@@ -60,7 +60,7 @@ pub(super) fn assemble(
             (Some(report.results), report.extra)
         }
         ended => {
-            let sent = config.sends() && config.protocol != Protocol::Udp;
+            let sent = config.sends() && config.transport.protocol() != Protocol::Udp;
             let known = if sent { ", received bytes are those acknowledged" } else { "" };
             let when = outcome.seconds;
             let why = match ended {

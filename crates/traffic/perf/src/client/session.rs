@@ -74,7 +74,7 @@ impl Attempt<'_> {
         let local_end = socket::LocalEnd {
             bind: config.bind,
             device: config.device.clone(),
-            mptcp: config.mptcp,
+            mptcp: config.transport.tcp().is_some_and(|tcp| tcp.mptcp),
             port: 0,
         };
         let (stream, address) = socket::connect_by_name(
@@ -102,7 +102,10 @@ impl Attempt<'_> {
             chunk: config.file_chunk.map_or(plan.chunk, |chunk| chunk.bytes() as usize),
             core: config.core,
             cookie: Some(cookie),
-            udt: UdtPlan { path_mtu: config.path_mtu, ..plan.udt },
+            udt: UdtPlan {
+                path_mtu: config.transport.udt().and_then(|udt| udt.path_mtu),
+                ..plan.udt
+            },
             ..plan
         };
         let streams = streams::open(config, &plan, &mut control, &cookie, stop, &mut notes)?;
@@ -167,7 +170,7 @@ fn run_traffic(
             traffic.wait_for_senders();
             end_test(control)?;
             // Datagrams in flight are no loss: their receivers count until the results are exchanged.
-            if config.protocol != Protocol::Udp {
+            if config.transport.protocol() != Protocol::Udp {
                 traffic.end();
             }
             sampler.end();
@@ -209,13 +212,14 @@ fn run_until_end(
     report: &mut dyn FnMut(crate::Interval),
     stop: &StopFlag,
 ) -> Result<TestEnd, PerfError> {
-    let timed = config.is_timed();
+    let seconds = config.end.seconds();
     let mut silence = Silence::begin(config.receive_timeout);
     let mut stall = Silence::begin(config.receive_timeout);
-    let mut policing = PolicingCheck::new(config.stops_if_policed);
-    // What a train loses never reaches its number of bytes.
-    let bounded = timed || config.train.is_some();
-    let length = Duration::from_secs_f64(if bounded { config.seconds } else { 86_400.0 });
+    let stops_if_policed = config.transport.udt().is_some_and(|udt| udt.stops_if_policed);
+    let mut policing = PolicingCheck::new(stops_if_policed);
+    let train = config.transport.udp().and_then(|udp| udp.train);
+    let most = seconds.or_else(|| train.map(|train| train.max_seconds)).unwrap_or(86_400.0);
+    let length = Duration::from_secs_f64(most);
     loop {
         sampler.tick(report);
         if stop.is_raised() {
@@ -250,14 +254,14 @@ fn run_until_end(
             return Err(PerfError::NoData { role, address, waited });
         }
         // Nothing else ends it where nothing arrives.
-        if !timed
+        if seconds.is_none()
             && let Some(waited) = stall.over(sampler.progress())
             && !sampler.is_acknowledged()
         {
             return Err(PerfError::Stalled { role, address, waited });
         }
         let mut until = sampler.next_tick().min(end);
-        if !timed {
+        if seconds.is_none() {
             until = until.min(now + LIMIT_POLL_INTERVAL);
         }
         // Any message is an error at this point.

@@ -51,11 +51,11 @@ pub(super) fn open(
                 return Err(PerfError::Interrupted);
             }
             let opener = Opener { config, plan, control, stop, index, sending };
-            let socket = match config.protocol {
+            let socket = match config.transport.protocol() {
                 Protocol::Tcp => opener.connect(cookie)?,
                 Protocol::Udp | Protocol::Udt => opener.connect_udp()?,
             };
-            let window = config.window.filter(|_| config.protocol != Protocol::Udt);
+            let window = config.window.filter(|_| config.transport.udt().is_none());
             if let Some(window) = window.filter(|_| index == 0) {
                 notes.extend(socket::clamp_note(&socket, window, sending, Role::Client));
             }
@@ -127,7 +127,7 @@ impl Opener<'_> {
         if self.plan.train.is_some() && !self.sending {
             let _ = host::udp::timestamps(&socket);
         }
-        let is_udt = self.config.protocol == Protocol::Udt;
+        let is_udt = self.config.transport.udt().is_some();
         let (waited, retry) = match is_udt {
             true => (UDT_ANSWER_TIMEOUT, UDT_RETRY_INTERVAL),
             false => (ANSWER_TIMEOUT, RETRY_INTERVAL),
@@ -190,7 +190,7 @@ impl Opener<'_> {
             bind: self.config.bind,
             port: u16::try_from(port).unwrap_or(0),
             device: self.config.device.clone(),
-            mptcp: self.config.mptcp,
+            mptcp: self.config.transport.tcp().is_some_and(|tcp| tcp.mptcp),
         }
     }
 
@@ -208,22 +208,22 @@ impl Opener<'_> {
         let config = self.config;
         let set = |operation| move |source| failed(operation, address, source);
         // The buffers of a UDT connection are its own.
-        if let Some(window) = config.window.filter(|_| config.protocol != Protocol::Udt) {
+        if let Some(window) = config.window.filter(|_| config.transport.udt().is_none()) {
             socket::set_window(socket, window).map_err(set("set the socket buffers"))?;
         }
         if let Some(tos) = config.tos {
             socket::set_tos(socket, address, tos).map_err(set("set the traffic class"))?;
         }
-        if config.protocol == Protocol::Tcp {
-            if config.nodelay {
+        if let Some(tcp) = config.transport.tcp() {
+            if tcp.nodelay {
                 socket.set_tcp_nodelay(true).map_err(set("set TCP_NODELAY"))?;
             }
-            if let Some(mss) = config.mss {
+            if let Some(mss) = tcp.mss {
                 socket.set_tcp_mss(mss).map_err(set("set the segment size"))?;
             }
-            match socket.set_tcp_user_timeout(config.send_timeout) {
+            match socket.set_tcp_user_timeout(tcp.send_timeout) {
                 // Kernels differ in what sockets of MPTCP have.
-                Err(error) if config.mptcp && host::socket::is_not_offered(&error) => {}
+                Err(error) if tcp.mptcp && host::socket::is_not_offered(&error) => {}
                 result => result.map_err(set("set the timeout"))?,
             }
         } else if config.dont_fragment {

@@ -7,6 +7,7 @@ use crate::{
 };
 use host::clock;
 use iperf3_proto::{Refusal, State, datagram, framing};
+use perf::client::EndAfter;
 use perf::{PerfError, RefusalReason, ServerEvent};
 use record::{Direction, Protocol};
 use serde_json::{Value, json};
@@ -117,11 +118,11 @@ fn datagrams_of_clients_behind_one_address_stay_separate() {
     thread::scope(|scope| {
         for number in 1..=8u64 {
             let mut config = server.config();
-            config.protocol = Protocol::Udp;
+            config.transport = Protocol::Udp.into();
             config.streams = 2;
             config.block = Some(ByteCount::from_bytes(1000));
             config.rate = Some(BitRate::from_bps(2_000_000));
-            config.bytes = Some(ByteCount::from_bytes(number * 50_000));
+            config.end = EndAfter::Bytes(ByteCount::from_bytes(number * 50_000));
             scope.spawn(move || {
                 let measured = run(&config).unwrap();
                 let sent: u64 = measured.streams.iter().map(|stream| stream.sent_bytes).sum();
@@ -211,14 +212,14 @@ fn limits_are_kept() {
     });
     let refuse = |change: &dyn Fn(&mut perf::client::ClientConfig), code: Refusal| {
         let mut config = server.config();
-        config.seconds = 20.0;
+        config.end = EndAfter::Seconds(20.0);
         change(&mut config);
         let error = run(&config).unwrap_err();
         assert_eq!(refused(&error), Some(code), "{error}");
     };
     refuse(&|config| config.rate = Some(BitRate::from_bps(10_000_001)), Refusal::TOTAL_RATE);
     refuse(&|config| config.streams = 5, Refusal::STREAMS);
-    refuse(&|config| config.seconds = 61.0, Refusal::OVER_SERVER_DURATION);
+    refuse(&|config| config.end = EndAfter::Seconds(61.0), Refusal::OVER_SERVER_DURATION);
     let limit = RefusalReason::Limit;
     server
         .wait_for(|event| matches!(event, ServerEvent::Refused { reason, .. } if *reason == limit));
@@ -239,14 +240,14 @@ fn a_byte_count_applies_to_each_direction() {
     for direction in [Direction::Forward, Direction::Reverse, Direction::Both] {
         let mut config = server.config();
         config.direction = direction;
-        config.seconds = 30.0;
+        config.end = EndAfter::Seconds(30.0);
         let error = run(&config).unwrap_err();
         assert_eq!(refused(&error), Some(Refusal::TOTAL_RATE), "{error}");
     }
     let mut config = server.config();
-    config.bytes = Some(ByteCount::from_bytes(1_000_001));
+    config.end = EndAfter::Bytes(ByteCount::from_bytes(1_000_001));
     assert_eq!(refused(&run(&config).unwrap_err()), Some(Refusal::TOTAL_RATE));
-    config.bytes = Some(ByteCount::from_bytes(500_000));
+    config.end = EndAfter::Bytes(ByteCount::from_bytes(500_000));
     assert!(run(&config).is_ok());
 }
 
@@ -258,7 +259,7 @@ fn one_address_cannot_take_all_places() {
     assert!(matches!(error, PerfError::Busy { .. }), "{error}");
     let mut config = server.config();
     config.bind = Some([127, 0, 0, 2].into());
-    config.seconds = 0.2;
+    config.end = EndAfter::Seconds(0.2);
     run(&config).unwrap();
     let reason = RefusalReason::AddressBusy;
     server
@@ -440,7 +441,7 @@ fn clients_that_never_read_do_not_block_others() {
     for direction in [Direction::Forward, Direction::Reverse] {
         let mut config = short(server.address);
         config.direction = direction;
-        config.seconds = 0.5;
+        config.end = EndAfter::Seconds(0.5);
         assert!(run(&config).unwrap().received().bytes() > 0);
     }
     server.events.lock().unwrap().clear();

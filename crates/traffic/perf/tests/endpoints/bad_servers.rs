@@ -3,6 +3,7 @@
 
 use crate::test_server::{run, short};
 use iperf3_proto::State;
+use perf::client::EndAfter;
 use perf::{PerfError, StopFlag, client};
 use std::{
     io::{Read, Write},
@@ -26,7 +27,7 @@ fn client(act: impl FnOnce(TcpStream, &TcpListener) + Send + 'static) -> SocketA
 
 fn failure(act: impl FnOnce(TcpStream, &TcpListener) + Send + 'static) -> PerfError {
     let mut config = short(client(act));
-    config.seconds = 600.0;
+    config.end = EndAfter::Seconds(600.0);
     let error = run(&config).unwrap_err();
     assert!(!error.is_usage() && !error.to_string().contains('\n'), "{error}");
     error
@@ -111,7 +112,7 @@ fn invalid_results_are_reported() {
             reader.join().unwrap();
         });
         let mut config = short(address);
-        config.seconds = 0.2;
+        config.end = EndAfter::Seconds(0.2);
         let error = run(&config).unwrap_err();
         assert!(
             matches!(error, PerfError::Frame { .. } | PerfError::Vanished { .. }),
@@ -154,7 +155,7 @@ fn incomplete(
 #[test]
 fn missing_results_leave_what_was_measured() {
     let report = incomplete(
-        |config| config.seconds = 0.3,
+        |config| config.end = EndAfter::Seconds(0.3),
         |mut control, listener| {
             let _stream = up_to_traffic(&mut control, listener);
             // Closes it after TEST_END.
@@ -173,7 +174,7 @@ fn missing_results_leave_what_was_measured() {
 fn a_test_that_bytes_end_is_given_up() {
     let report = incomplete(
         |config| {
-            config.bytes = Some(ByteCount::from_bytes(1 << 30));
+            config.end = EndAfter::Bytes(ByteCount::from_bytes(1 << 30));
             config.receive_timeout = Duration::from_millis(500);
         },
         |mut control, listener| {

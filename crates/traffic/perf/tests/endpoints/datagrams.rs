@@ -1,6 +1,7 @@
 //! UDP, and both directions at once.
 
 use crate::test_server::{TestServer, check, run, run_with_events};
+use perf::client::{EndAfter, RisingTrain, TcpOptions, Transport, UdpOptions};
 use perf::{Event, ServerEvent};
 use record::{Direction, Measurement, Protocol, TimedDatagram};
 use stall_retry::retry;
@@ -22,12 +23,12 @@ fn every_datagram_is_counted() {
     for direction in [Direction::Forward, Direction::Reverse, Direction::Both] {
         for streams in [1, 3] {
             let mut config = server.config();
-            config.protocol = Protocol::Udp;
+            config.transport = Protocol::Udp.into();
             config.direction = direction;
             config.streams = streams;
             config.block = Some(ByteCount::from_bytes(1000));
             config.rate = Some("8mbit".parse().unwrap());
-            config.seconds = 0.5;
+            config.end = EndAfter::Seconds(0.5);
             let measured = run(&config).unwrap();
             check(&measured, &config);
             for (stream, (sent, received, lost)) in measured.streams.iter().zip(books(&measured)) {
@@ -52,14 +53,17 @@ fn trains_are_timed() {
     let server = TestServer::new();
     for direction in [Direction::Forward, Direction::Reverse] {
         let mut config = server.config();
-        config.protocol = Protocol::Udp;
+        let from = "8mbit".parse().unwrap();
+        config.transport = Transport::Udp(UdpOptions {
+            train: Some(RisingTrain { from, max_seconds: 2.0 }),
+            wide_counters: true,
+            segment: false,
+            coalesce: false,
+        });
         config.direction = direction;
         config.block = Some(ByteCount::from_bytes(1000));
-        config.train = Some("8mbit".parse().unwrap());
         config.rate = Some("32mbit".parse().unwrap());
-        config.bytes = Some(ByteCount::from_bytes(200_000));
-        config.seconds = 2.0;
-        (config.wide_counters, config.segment, config.coalesce) = (true, false, false);
+        config.end = EndAfter::Bytes(ByteCount::from_bytes(200_000));
         let measured = run(&config).unwrap();
         let train = &measured.streams[0].train;
         let numbers: Vec<u64> = train.iter().map(|datagram| datagram.number).collect();
@@ -73,8 +77,8 @@ fn trains_are_timed() {
         assert!(spread < 5_000, "times of the kernel: {spread} µs");
     }
     let mut config = server.config();
-    config.protocol = Protocol::Udp;
-    config.seconds = 0.1;
+    config.transport = Protocol::Udp.into();
+    config.end = EndAfter::Seconds(0.1);
     assert!(run(&config).unwrap().streams[0].train.is_empty(), "none that was not asked for");
 }
 
@@ -83,12 +87,11 @@ fn unlimited_rate_and_all_options_off() {
     let server = TestServer::new();
     for fast in [true, false] {
         let mut config = server.config();
-        config.protocol = Protocol::Udp;
+        let (wide_counters, segment, coalesce) = (fast, fast, fast);
+        let udp = UdpOptions { train: None, wide_counters, segment, coalesce };
+        config.transport = Transport::Udp(udp);
         config.block = Some(ByteCount::from_bytes(1448));
-        config.seconds = 0.5;
-        config.segment = fast;
-        config.coalesce = fast;
-        config.wide_counters = fast;
+        config.end = EndAfter::Seconds(0.5);
         let (measured, events) = run_with_events(&config);
         let (sent, received, lost) = books(&measured)[0];
         assert!(received > 1000 && received + lost == sent, "{measured:?}");
@@ -105,10 +108,10 @@ fn datagrams_longer_than_a_packet_are_fragmented() {
     let server = TestServer::new();
     for bytes in [16, 9_000, 65_507] {
         let mut config = server.config();
-        config.protocol = Protocol::Udp;
+        config.transport = Protocol::Udp.into();
         config.block = Some(ByteCount::from_bytes(bytes));
         config.rate = Some("20mbit".parse().unwrap());
-        config.seconds = 0.3;
+        config.end = EndAfter::Seconds(0.3);
         let measured = run(&config).unwrap();
         assert!(books(&measured)[0].1 > 0, "{bytes}: {measured:?}");
     }
@@ -118,13 +121,12 @@ fn datagrams_longer_than_a_packet_are_fragmented() {
 fn a_number_of_datagrams_ends_the_test() {
     let server = TestServer::new();
     let mut config = server.config();
-    config.protocol = Protocol::Udp;
+    config.transport = Protocol::Udp.into();
     config.rate = Some("50mbit".parse().unwrap());
     config.block = Some(ByteCount::from_bytes(1000));
-    config.bytes = Some(ByteCount::from_bytes(100_500));
+    config.end = EndAfter::Bytes(ByteCount::from_bytes(100_500));
     assert_eq!(books(&run(&config).unwrap()), [(101, 101, 0)], "datagrams go whole");
-    config.bytes = None;
-    config.blocks = Some(77);
+    config.end = EndAfter::Blocks(77);
     assert_eq!(books(&run(&config).unwrap()), [(77, 77, 0)]);
 }
 
@@ -155,11 +157,11 @@ fn clients_of_one_address_stay_separate() {
     let counts = thread::scope(|scope| {
         let clients = (1..=8).map(|client| {
             let mut config = server.config();
-            config.protocol = Protocol::Udp;
+            config.transport = Protocol::Udp.into();
             config.streams = 2;
             config.rate = Some("4mbit".parse().unwrap());
             config.block = Some(ByteCount::from_bytes(100 * client));
-            config.blocks = Some(100 + client);
+            config.end = EndAfter::Blocks(100 + client);
             scope.spawn(move || (client, books(&run(&config).unwrap())))
         });
         let clients: Vec<_> = clients.collect();
@@ -179,8 +181,9 @@ fn zero_copy_changes_only_the_cost() {
         [(Some(true), false), (Some(false), true), (Some(true), true), (None, false)]
     {
         let mut config = server.config();
-        (config.zerocopy, config.skip_rx_copy) = (zerocopy, skip_rx_copy);
-        config.blocks = Some(401);
+        let tcp = TcpOptions { zerocopy, skip_rx_copy, ..TcpOptions::default() };
+        config.transport = Transport::Tcp(tcp);
+        config.end = EndAfter::Blocks(401);
         assert_eq!(run(&config).unwrap().received().bytes(), 401 * 131_072);
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::test_server::{TestServer, run};
 use perf::client::ClientConfig;
+use perf::client::EndAfter;
 use record::{Measurement, Protocol};
 use std::{
     fs::{self, File},
@@ -52,7 +53,9 @@ impl Drop for Folder {
 fn run_to_its_end(config: &ClientConfig) -> Measurement {
     let (sender, ended) = mpsc::channel();
     let mut config = config.clone();
-    config.seconds = 3600.0;
+    if let EndAfter::Seconds(seconds) = &mut config.end {
+        *seconds = 3600.0;
+    }
     thread::spawn(move || drop(sender.send(run(&config))));
     let Ok(measured) = ended.recv_timeout(Duration::from_secs(60)) else {
         panic!("a test that does not end");
@@ -76,8 +79,10 @@ fn a_file_of_any_length_ends_the_test() {
             // The file's length, as iperf3 asks for; more than that; nothing.
             for bytes in [Some(ODD_LENGTH as u64), Some(20_000_000), None] {
                 let mut config = sending(&server, &file);
-                (config.protocol, config.streams) = (protocol, streams);
-                config.bytes = bytes.map(ByteCount::from_bytes);
+                (config.transport, config.streams) = (protocol.into(), streams);
+                if let Some(bytes) = bytes {
+                    config.end = EndAfter::Bytes(ByteCount::from_bytes(bytes));
+                }
                 let measured = run_to_its_end(&config);
                 let sent: u64 = measured.streams.iter().map(|stream| stream.sent_bytes).sum();
                 let received = measured.received().bytes();
@@ -97,10 +102,9 @@ fn bytes_and_blocks_end_a_test_before_the_file_does() {
         let mut config = sending(&server, &file);
         config.streams = streams;
         config.block = Some(ByteCount::from_bytes(1000));
-        config.bytes = Some(ByteCount::from_bytes(99_001));
+        config.end = EndAfter::Bytes(ByteCount::from_bytes(99_001));
         assert_eq!(run_to_its_end(&config).received().bytes(), 100_000, "blocks go whole");
-        config.bytes = None;
-        config.blocks = Some(77);
+        config.end = EndAfter::Blocks(77);
         assert_eq!(run_to_its_end(&config).received().bytes(), 77_000);
     }
 }
@@ -122,7 +126,7 @@ fn a_pipe_is_sent_as_it_is_written() {
         let mut config = sending(&server, &fifo);
         config.streams = streams;
         config.block = Some(ByteCount::from_bytes(1000));
-        config.blocks = blocks;
+        config.end = blocks.map_or(config.end, EndAfter::Blocks);
         assert_eq!(run_to_its_end(&config).received().bytes(), expected, "{streams} {blocks:?}");
         let _ = writer.join().unwrap();
     }
@@ -144,7 +148,7 @@ fn a_pipe_without_data_does_not_hold_up_the_end() {
             })
         });
         let (sender, client) = mpsc::channel();
-        let config = ClientConfig { seconds: 0.2, ..sending(&server, &fifo) };
+        let config = ClientConfig { end: EndAfter::Seconds(0.2), ..sending(&server, &fifo) };
         thread::spawn(move || drop(sender.send(run(&config))));
         let measured = client.recv_timeout(Duration::from_secs(60));
         let Ok(measured) = measured else { panic!("a test that never ended") };
@@ -162,7 +166,7 @@ fn a_file_is_transferred_completely() {
     let server = TestServer::with(|config| config.file = Some(to.clone()));
     let mut config = server.config();
     config.file = Some(from);
-    config.seconds = 60.0;
+    config.end = EndAfter::Seconds(60.0);
     let measured = run(&config).unwrap();
     assert_eq!(measured.received().bytes(), content.len() as u64);
     assert!(fs::read(&to).unwrap() == content, "what arrived is not what was sent");

@@ -1,6 +1,7 @@
 //! Our client against our server.
 
 use crate::test_server::{TestServer, check, run, run_with_events};
+use perf::client::EndAfter;
 use perf::{
     Event, PerfError, ServerEvent, StopFlag,
     client::{self, ClientConfig, Family},
@@ -59,8 +60,9 @@ fn the_start_is_sampled_more_often_at_both_ends() {
             _ => (stream.receiver.len(), stream.sender.len()),
         };
         assert!(ours > 2, "{ours} samples");
-        let slow = config.seconds / 0.1 + 2.0;
-        assert!(theirs as f64 > slow, "{theirs} samples in {} s", config.seconds);
+        let seconds = config.end.seconds().unwrap();
+        let slow = seconds / 0.1 + 2.0;
+        assert!(theirs as f64 > slow, "{theirs} samples in {seconds} s");
     }
 }
 
@@ -119,7 +121,7 @@ fn a_server_counts_only_bytes_sent_within_the_test() {
 fn ipv6_and_both_versions_on_one_socket() {
     let both = TestServer::with(|config| config.bind = None);
     let mut config = both.config();
-    config.seconds = 0.3;
+    config.end = EndAfter::Seconds(0.3);
     for (host, family) in [
         ("127.0.0.1", Family::Any),
         ("::1", Family::V6),
@@ -132,7 +134,7 @@ fn ipv6_and_both_versions_on_one_socket() {
     }
     let six = TestServer::with(|config| config.bind = Some(Ipv6Addr::LOCALHOST.into()));
     let mut config = six.config();
-    config.seconds = 0.3;
+    config.end = EndAfter::Seconds(0.3);
     check(&run(&config).unwrap(), &config);
 }
 
@@ -189,7 +191,7 @@ fn bytes_end_a_test_in_whole_blocks() {
         let mut config = server.config();
         config.direction = direction;
         config.streams = streams;
-        config.bytes = Some(ByteCount::from_bytes(3_000_001));
+        config.end = EndAfter::Bytes(ByteCount::from_bytes(3_000_001));
         let measured = run(&config).unwrap();
         let sent: u64 = measured.streams.iter().map(|stream| stream.sent_bytes).sum();
         let blocks = 23 * 131_072;
@@ -220,7 +222,7 @@ fn both_ends_omit_the_warm_up() {
 fn a_window_is_set_or_its_clamping_reported() {
     let server = TestServer::new();
     let mut config = server.config();
-    config.seconds = 0.3;
+    config.end = EndAfter::Seconds(0.3);
     config.window = Some("64KiB".parse().unwrap());
     assert_eq!(run(&config).unwrap().notes, Vec::<String>::new());
     // No default of net.core.wmem_max reaches 1 GiB.
@@ -240,7 +242,7 @@ fn a_window_is_set_or_its_clamping_reported() {
 fn congestion_control_is_the_senders() {
     let server = TestServer::new();
     let mut config = server.config();
-    config.seconds = 0.3;
+    config.end = EndAfter::Seconds(0.3);
     config.congestion = Some("reno".to_owned());
     for direction in [Direction::Forward, Direction::Reverse] {
         config.direction = direction;
@@ -258,7 +260,7 @@ fn an_interrupted_test_returns_partial_results() {
     for direction in [Direction::Forward, Direction::Reverse] {
         let mut config = server.config();
         config.direction = direction;
-        config.seconds = 600.0;
+        config.end = EndAfter::Seconds(600.0);
         config.report_every = Duration::from_millis(200);
         let stop = StopFlag::new();
         let raise = stop.clone();
@@ -283,7 +285,7 @@ fn an_interrupted_test_returns_partial_results() {
 fn a_stopped_server_notifies_its_clients() {
     let server = TestServer::new();
     let mut config = server.config();
-    config.seconds = 600.0;
+    config.end = EndAfter::Seconds(600.0);
     let client = std::thread::spawn(move || run(&config));
     server.wait_for(|event| matches!(event, ServerEvent::Started { .. }));
     drop(server);
@@ -295,7 +297,7 @@ fn a_stopped_server_notifies_its_clients() {
 fn a_one_off_server_serves_one_test_and_leaves() {
     let server = TestServer::with(|config| config.one_off = true);
     let mut config = server.config();
-    config.seconds = 0.2;
+    config.end = EndAfter::Seconds(0.2);
     run(&config).unwrap();
     server.join().unwrap();
     let error = run(&config).unwrap_err();
@@ -306,7 +308,7 @@ fn a_one_off_server_serves_one_test_and_leaves() {
 fn a_full_server_reports_busy() {
     let server = TestServer::with(|config| config.limits.sessions = 1);
     let mut config = server.config();
-    config.seconds = 600.0;
+    config.end = EndAfter::Seconds(600.0);
     let stop = StopFlag::new();
     let raise = stop.clone();
     let long = std::thread::spawn(move || client::run(&config, &mut |_| (), &stop));
@@ -331,7 +333,7 @@ fn requests_over_a_limit_are_refused_with_the_reason() {
     let error = run(&config).unwrap_err().to_string();
     assert!(error.contains("fewer"), "{error}");
     let mut config = server.config();
-    config.seconds = 5.5;
+    config.end = EndAfter::Seconds(5.5);
     let error = run(&config).unwrap_err().to_string();
     assert!(error.contains("shorter"), "{error}");
     server.check_serving();

@@ -1,5 +1,6 @@
 //! A longhaul server on its own port, and short tests against it.
 
+use perf::client::EndAfter;
 use perf::{
     Event, PerfError, ServerEvent, StopFlag,
     client::{self, ClientConfig},
@@ -69,7 +70,7 @@ impl TestServer {
     pub(crate) fn check_serving(&self) {
         let mut config = self.config();
         // Not a time, in which a busy machine may carry nothing.
-        config.blocks = Some(1);
+        config.end = EndAfter::Blocks(1);
         let measured = run(&config).unwrap();
         assert!(measured.received().bytes() > 0);
     }
@@ -91,7 +92,7 @@ impl Drop for TestServer {
 pub(crate) fn short(address: SocketAddr) -> ClientConfig {
     let mut config = ClientConfig::new(address.ip().to_string());
     config.ports = address.port()..=address.port();
-    config.seconds = 1.0;
+    config.end = EndAfter::Seconds(1.0);
     config.watch_load = Duration::ZERO;
     config
 }
@@ -120,7 +121,7 @@ pub(crate) fn check(measured: &Measurement, config: &ClientConfig) {
             "{stream:?}"
         );
         assert!(stream.sent_seconds > 0.0 && stream.received_seconds > 0.0);
-        let connected = config.protocol != Protocol::Udp;
+        let connected = config.transport.protocol() != Protocol::Udp;
         assert_eq!(stream.congestion.is_some(), connected);
         assert_eq!(stream.retransmits.is_some(), connected, "{stream:?}");
         assert_eq!(stream.datagrams.is_some(), !connected);

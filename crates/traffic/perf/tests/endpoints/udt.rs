@@ -1,6 +1,7 @@
 //! UDT: our client against our server.
 
 use crate::test_server::{TestServer, check, run, run_with_events};
+use perf::client::{EndAfter, Transport, UdtOptions};
 use perf::{Event, PerfError};
 use record::{Direction, Protocol};
 use stall_retry::retry;
@@ -17,7 +18,7 @@ fn every_direction_and_control_is_measured() {
         (Direction::Forward, 3, Some("reno")),
     ] {
         let mut config = server.config();
-        config.protocol = Protocol::Udt;
+        config.transport = Protocol::Udt.into();
         config.direction = direction;
         config.streams = streams;
         config.congestion = control.map(str::to_owned);
@@ -46,8 +47,7 @@ fn native_mode_is_measured_in_every_direction() {
         (Direction::Forward, 3, Some("reno"), "reno"),
     ] {
         let mut config = server.config();
-        config.protocol = Protocol::Udt;
-        config.native = true;
+        config.transport = Transport::Udt(UdtOptions { native: true, ..UdtOptions::default() });
         config.direction = direction;
         config.streams = streams;
         config.congestion = control.map(str::to_owned);
@@ -70,15 +70,15 @@ fn a_rate_is_kept_and_bytes_end_a_test() {
     retry(|| {
         let server = TestServer::new();
         let mut config = server.config();
-        config.protocol = Protocol::Udt;
-        config.seconds = 2.0;
+        config.transport = Protocol::Udt.into();
+        config.end = EndAfter::Seconds(2.0);
         config.rate = Some(BitRate::from_bps(40_000_000));
         let stream = &run(&config).unwrap().streams[0];
         let mbit = stream.received_bytes as f64 * 8e-6 / stream.received_seconds;
         assert!((36.0..=41.0).contains(&mbit), "{mbit:.1} Mbit/s");
 
         config.rate = None;
-        config.bytes = Some(ByteCount::from_bytes(30_000_000));
+        config.end = EndAfter::Bytes(ByteCount::from_bytes(30_000_000));
         for direction in [Direction::Forward, Direction::Reverse] {
             config.direction = direction;
             let stream = &run(&config).unwrap().streams[0];
@@ -92,7 +92,7 @@ fn a_rate_is_kept_and_bytes_end_a_test() {
 fn a_control_that_there_is_not_and_one_that_the_server_lacks_are_refused() {
     let server = TestServer::new();
     let mut config = server.config();
-    config.protocol = Protocol::Udt;
+    config.transport = Protocol::Udt.into();
     config.congestion = Some("vegas".to_owned());
     let error = run(&config).unwrap_err();
     assert!(error.is_usage(), "{error}");
@@ -104,9 +104,9 @@ fn a_server_with_a_rate_limit_keeps_it() {
     let limit = BitRate::from_bps(16_000_000);
     let server = TestServer::with(|config| config.limits.rate = Some(limit));
     let mut config = server.config();
-    config.protocol = Protocol::Udt;
+    config.transport = Protocol::Udt.into();
     config.direction = Direction::Reverse;
-    config.seconds = 2.0;
+    config.end = EndAfter::Seconds(2.0);
     let stream = &run(&config).unwrap().streams[0];
     let mbit = stream.received_bytes as f64 * 8e-6 / stream.received_seconds;
     assert!(mbit > 1.0 && mbit < 20.0, "{mbit:.1} Mbit/s");
@@ -133,7 +133,7 @@ fn a_server_without_udt_is_reported() {
     });
     let mut config = perf::client::ClientConfig::new("127.0.0.1");
     config.ports = port..=port;
-    config.protocol = Protocol::Udt;
+    config.transport = Protocol::Udt.into();
     let error = run(&config).unwrap_err();
     assert!(matches!(error, PerfError::NoUdt { .. }), "{error:?}");
     assert!(error.to_string().contains("longhaul server"), "{error}");

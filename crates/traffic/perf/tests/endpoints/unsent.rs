@@ -1,6 +1,7 @@
 //! Limited unsent data, over loopback.
 
 use crate::test_server::{TestServer, check, run};
+use perf::client::{TcpOptions, Transport};
 use record::{Direction, Measurement};
 use stall_retry::retry;
 use units::{BitRate, ByteCount};
@@ -9,6 +10,11 @@ use units::{BitRate, ByteCount};
 const MIN: ByteCount = ByteCount::from_bytes(1 << 20);
 /// The rate from which unsent data is limited.
 const FAST: BitRate = BitRate::from_bps(5_000_000_000);
+
+/// TCP whose unsent data is limited.
+fn limited() -> Transport {
+    Transport::Tcp(TcpOptions { limits_unsent: true, ..TcpOptions::default() })
+}
 
 fn is_limited(m: &Measurement) -> bool {
     m.notes.iter().any(|note| note.contains("unsent data limited"))
@@ -21,7 +27,7 @@ fn an_end_that_sends_limits_its_unsent_data_if_asked() {
         // A handshake that took over 2 ms, as in a stall, is one of a longer path.
         retry(|| {
             let mut config = server.config();
-            (config.direction, config.streams, config.limits_unsent) = (direction, 2, true);
+            (config.direction, config.streams, config.transport) = (direction, 2, limited());
             let measured = run(&config).unwrap();
             check(&measured, &config);
             assert!(measured.spec.limits_unsent);
@@ -48,7 +54,7 @@ fn the_kernel_has_the_buffers_unless_asked() {
         let measured = run(&config).unwrap();
         assert!(measured.unsent_limit().is_none() && !is_limited(&measured));
         // A buffer that was asked for is not limited.
-        (config.limits_unsent, config.window) = (true, Some(ByteCount::from_bytes(1 << 20)));
+        (config.transport, config.window) = (limited(), Some(ByteCount::from_bytes(1 << 20)));
         let measured = run(&config).unwrap();
         assert!(!measured.spec.limits_unsent && measured.unsent_limit().is_none());
     }

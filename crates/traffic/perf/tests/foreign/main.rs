@@ -9,6 +9,7 @@ mod matrix;
 mod test_server;
 
 use libtest_mimic::Arguments;
+use perf::client::EndAfter;
 use perf::{PerfError, ServerEvent};
 use record::Direction;
 use serde_json::Value;
@@ -175,7 +176,7 @@ fn our_client_against_its_server(program: &str) {
     let measured = server.test(|config| config.direction = Direction::Reverse);
     assert!(measured.received().bytes() > 1_000_000, "at full speed too");
     let measured = server.test(|config| {
-        config.bytes = Some(units::ByteCount::from_bytes(5_000_000));
+        config.end = EndAfter::Bytes(units::ByteCount::from_bytes(5_000_000));
     });
     assert_eq!(measured.received().bytes(), 39 * 131_072);
 }
@@ -238,7 +239,7 @@ fn a_file_of_any_length_ends_a_test(program: &str) {
     let server = Iperf3::start(program);
     let measured = server.test(|config| {
         config.file = Some(from.clone());
-        config.bytes = Some(units::ByteCount::from_bytes(LENGTH as u64));
+        config.end = EndAfter::Bytes(units::ByteCount::from_bytes(LENGTH as u64));
     });
     let sent: u64 = measured.streams.iter().map(|stream| stream.sent_bytes).sum();
     assert_eq!(sent, LENGTH as u64);
@@ -268,7 +269,7 @@ fn unsupported_parameters_are_refused_in_iperf3s_words(program: &str) {
 
 fn a_busy_iperf3_is_reported_as_busy(program: &str) {
     let server = Iperf3::start(program);
-    server.test(|config| config.seconds = 0.2);
+    server.test(|config| config.end = EndAfter::Seconds(0.2));
     let mut long = Command::new(program)
         .args(["-c", "127.0.0.1", "-t60", "-b1M", "-p", &server.1.to_string()])
         .stdout(Stdio::null())
@@ -279,7 +280,7 @@ fn a_busy_iperf3_is_reported_as_busy(program: &str) {
     for _ in 0..100 {
         thread::sleep(Duration::from_millis(50));
         let mut config = short(([127, 0, 0, 1], server.1).into());
-        config.seconds = 0.1;
+        config.end = EndAfter::Seconds(0.1);
         match run(&config) {
             Err(error @ PerfError::Busy { .. }) => {
                 busy = Some(error);
@@ -296,7 +297,7 @@ fn a_busy_iperf3_is_reported_as_busy(program: &str) {
 fn a_killed_iperf3_is_reported_at_once(program: &str) {
     let mut server = Iperf3::start(program);
     let mut config = short(([127, 0, 0, 1], server.1).into());
-    config.seconds = 600.0;
+    config.end = EndAfter::Seconds(600.0);
     config.report_every = Duration::from_millis(100);
     for _ in 0..100 {
         let mut events = 0;

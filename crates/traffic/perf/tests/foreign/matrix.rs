@@ -6,6 +6,7 @@ use crate::{
     Iperf3, close, iperf3_client, is_between_tests,
     test_server::{TestServer, run, short},
 };
+use perf::client::{EndAfter, TcpOptions, Transport};
 use perf::{ServerEvent, client::ClientConfig};
 use record::{Direction, Protocol};
 use stall_retry::Gauge;
@@ -133,10 +134,12 @@ pub(crate) fn our_client(program: &str) {
 
 fn config(cell: Cell, port: u16) -> ClientConfig {
     let mut config = short(([127, 0, 0, 1], port).into());
-    config.protocol = cell.protocol;
+    config.transport = match cell.protocol {
+        Protocol::Tcp => Transport::Tcp(TcpOptions { nodelay: true, ..TcpOptions::default() }),
+        other => other.into(),
+    };
     config.direction = cell.direction;
     config.streams = cell.streams;
-    config.nodelay = cell.protocol == Protocol::Tcp;
     for option in cell.options {
         let size = || {
             ByteCount::from_bytes(match &option[2..] {
@@ -147,10 +150,10 @@ fn config(cell: Cell, port: u16) -> ClientConfig {
             })
         };
         match &option[..2] {
-            "-t" => config.seconds = option[2..].parse().unwrap(),
+            "-t" => config.end = EndAfter::Seconds(option[2..].parse().unwrap()),
             "-O" => config.omit_seconds = option[2..].parse().unwrap(),
             "-b" => config.rate = Some(option[2..].to_lowercase().parse().unwrap()),
-            "-n" => config.bytes = Some(size()),
+            "-n" => config.end = EndAfter::Bytes(size()),
             "-w" => config.window = Some(size()),
             "-l" => config.block = Some(size()),
             other => panic!("no option {other}"),

@@ -10,6 +10,7 @@ use host::{
     netns::NetNs,
 };
 use iperf3_proto::{State, framing};
+use perf::client::EndAfter;
 use perf::{PerfError, RefusalReason, ServerEvent};
 use record::Protocol;
 use serde_json::json;
@@ -80,7 +81,7 @@ fn twenty_four_clients_behind_one_address_are_served() {
         for _ in 0..24 {
             scope.spawn(|| {
                 let mut config = server.config();
-                config.seconds = 0.5;
+                config.end = EndAfter::Seconds(0.5);
                 config.streams = 2;
                 config.rate = Some("10mbit".parse().unwrap());
                 assert!(run(&config).unwrap().received().bytes() > 0);
@@ -152,7 +153,7 @@ fn a_connection_flood_does_not_delay_other_addresses() {
         for _ in 0..5 {
             let mut config = server.config();
             config.bind = Some([127, 0, 0, 2].into());
-            config.seconds = 0.2;
+            config.end = EndAfter::Seconds(0.2);
             assert!(run(&config).unwrap().received().bytes() > 0);
         }
         stop.store(true, Ordering::Relaxed);
@@ -240,8 +241,8 @@ fn an_ipv6_prefix_counts_as_one_address() {
             let test_from = |address: &str| {
                 let mut config = server.config();
                 config.bind = Some(address.parse().unwrap());
-                config.seconds = 0.2;
-                config.protocol = Protocol::Tcp;
+                config.end = EndAfter::Seconds(0.2);
+                config.transport = Protocol::Tcp.into();
                 run(&config)
             };
             // Two tests from two addresses of one prefix: half of the total.

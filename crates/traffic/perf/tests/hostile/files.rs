@@ -4,6 +4,7 @@ use crate::scripted_client::ScriptedClient;
 use crate::test_server::{TestServer, run};
 use iperf3_proto::State;
 use perf::ServerEvent;
+use perf::client::EndAfter;
 use serde_json::json;
 use socket2::SockRef;
 use std::fs;
@@ -102,7 +103,7 @@ fn tests_at_the_same_time_do_not_share_the_file() {
             let from = folder.0.join(format!("from-{number}"));
             fs::write(&from, content).unwrap();
             let mut config = server.config();
-            (config.file, config.seconds) = (Some(from), 60.0);
+            (config.file, config.end) = (Some(from), EndAfter::Seconds(60.0));
             scope.spawn(move || run(&config).unwrap());
         }
     });
@@ -122,7 +123,7 @@ fn a_planted_symlink_is_not_followed() {
     symlink(&precious, &file).unwrap();
     let server = server(&file);
     let mut config = server.config();
-    config.seconds = 0.2;
+    config.end = EndAfter::Seconds(0.2);
     assert!(run(&config).is_err());
     let ServerEvent::Failed { why, .. } = server.wait_for(failed) else { panic!() };
     assert!(why.contains("symbolic link"), "{why}");

@@ -5,6 +5,7 @@ use crate::{
     test_server::{TestServer, short},
 };
 use iperf3_proto::{State, framing};
+use perf::client::EndAfter;
 use perf::{ServerEvent, StopFlag, client};
 use serde_json::json;
 use std::{
@@ -115,7 +116,7 @@ fn any_server_output_is_accepted() {
         (format!("\"longhaul\":{{\"version\":[{}0]}}", "{\"\":0},".repeat(400_000)), false),
     ] {
         let mut config = short(server(results(&member)));
-        config.seconds = 0.2;
+        config.end = EndAfter::Seconds(0.2);
         config.get_server_output = true;
         let report = client::run(&config, &mut |_| (), &StopFlag::new()).unwrap();
         assert_eq!(report.measurement.received().bytes(), 12_345, "the figures survive");
@@ -151,7 +152,7 @@ fn decompression_bombs_from_a_server_are_skipped() {
         format!("{{\"version\":\"{}\"}}", "9".repeat(1 << 20)),
     ] {
         let mut config = short(server(results(&format!("\"longhaul\":{extra}"))));
-        config.seconds = 0.2;
+        config.end = EndAfter::Seconds(0.2);
         let report = client::run(&config, &mut |_| (), &StopFlag::new()).unwrap();
         assert_eq!(report.measurement.received().bytes(), 12_345);
         assert!(

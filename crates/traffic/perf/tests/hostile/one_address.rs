@@ -7,6 +7,7 @@ use crate::{
     test_server::{TestServer, run},
 };
 use iperf3_proto::{State, framing};
+use perf::client::EndAfter;
 use perf::{RefusalReason, ServerEvent};
 use record::{Direction, Protocol};
 use serde_json::{Value, json};
@@ -55,10 +56,10 @@ fn idle_connections(server: &TestServer, asked: &Value) -> Vec<ScriptedClient> {
 fn serves(server: &TestServer, protocol: Protocol, direction: Direction) {
     let mut config = server.config();
     config.bind = Some(VICTIM);
-    config.protocol = protocol;
+    config.transport = protocol.into();
     config.direction = direction;
     config.streams = 4;
-    config.blocks = Some(8);
+    config.end = EndAfter::Blocks(8);
     config.block = Some(ByteCount::from_bytes(1400));
     let measured = run(&config).unwrap();
     assert!(measured.received().bytes() > 0, "{protocol:?}");

@@ -5,6 +5,7 @@ use crate::{
     test_server::{TestServer, run},
 };
 use iperf3_proto::Refusal;
+use perf::client::{EndAfter, RisingTrain, Transport, UdpOptions};
 use perf::{PerfError, ServerEvent};
 use record::{Direction, Protocol};
 use serde_json::json;
@@ -22,8 +23,8 @@ fn a_one_second_test_respects_the_rate_limit() {
     let server = server();
     for protocol in [Protocol::Tcp, Protocol::Udp] {
         let mut config = server.config();
-        config.protocol = protocol;
-        config.seconds = 1.0;
+        config.transport = protocol.into();
+        config.end = EndAfter::Seconds(1.0);
         let error = run(&config).unwrap_err();
         let total_rate = Refusal::TOTAL_RATE;
         assert!(
@@ -45,7 +46,7 @@ fn a_client_within_the_rate_is_not_disturbed() {
         (Direction::Reverse, Protocol::Udp),
     ] {
         let mut config = server.config();
-        (config.direction, config.protocol) = (direction, protocol);
+        (config.direction, config.transport) = (direction, protocol.into());
         config.streams = 2;
         // As much as the limit permits, over both streams.
         config.rate = Some(BitRate::from_bps(RATE.bps() / 2));
@@ -58,10 +59,11 @@ fn a_client_within_the_rate_is_not_disturbed() {
 fn a_train_above_the_rate_is_refused() {
     let server = server();
     let mut config = server.config();
-    config.protocol = Protocol::Udp;
-    config.train = Some(BitRate::from_bps(RATE.bps() / 2));
+    let from = BitRate::from_bps(RATE.bps() / 2);
+    let train = Some(RisingTrain { from, max_seconds: 10.0 });
+    config.transport = Transport::Udp(UdpOptions { train, ..UdpOptions::default() });
     config.rate = Some(BitRate::from_bps(RATE.bps() + 1));
-    config.bytes = Some(ByteCount::from_bytes(100_000));
+    config.end = EndAfter::Bytes(ByteCount::from_bytes(100_000));
     let error = run(&config).unwrap_err();
     let total_rate = Refusal::TOTAL_RATE;
     assert!(
@@ -70,7 +72,7 @@ fn a_train_above_the_rate_is_refused() {
     );
     // What this end sends is held to the limit.
     config.direction = Direction::Reverse;
-    config.seconds = 1.0;
+    config.end = EndAfter::Seconds(1.0);
     let train = run(&config).unwrap().streams.remove(0).train;
     let (first, last) = (train.first().unwrap(), train.last().unwrap());
     let bits = (last.number - first.number) as f64 * 8.0 * 100_000.0 / train.len() as f64;
@@ -85,10 +87,11 @@ fn the_servers_sending_is_limited_from_the_first_byte() {
         // Bursts of a thousand blocks, which a pacer alone would send at once.
         let mut config = server.config();
         config.direction = Direction::Reverse;
-        config.protocol = if protocol == "udp" { Protocol::Udp } else { Protocol::Tcp };
+        let carries = if protocol == "udp" { Protocol::Udp } else { Protocol::Tcp };
+        config.transport = carries.into();
         config.rate = Some(RATE);
         config.burst = Some(1000);
-        config.seconds = 2.0;
+        config.end = EndAfter::Seconds(2.0);
         let measured = run(&config).unwrap();
         let sent: u64 = measured.streams.iter().map(|stream| stream.sent_bytes).sum();
         // Two seconds, the initial burst, and 5 %.
@@ -117,7 +120,7 @@ fn as_many_bytes_as_allowed_complete_a_test() {
         (Protocol::Udt, Direction::Reverse),
     ] {
         let mut config = server.config();
-        (config.protocol, config.direction) = (protocol, direction);
+        (config.transport, config.direction) = (protocol.into(), direction);
         config.streams = 2;
         config.block = Some(ByteCount::from_bytes(1000));
         config.rate = (protocol == Protocol::Udp).then(|| "40mbit".parse().unwrap());
@@ -127,7 +130,7 @@ fn as_many_bytes_as_allowed_complete_a_test() {
             (Protocol::Udp, Direction::Reverse) => 900_000,
             _ => 1_000_000,
         };
-        config.bytes = Some(ByteCount::from_bytes(each));
+        config.end = EndAfter::Bytes(ByteCount::from_bytes(each));
         let measured = run(&config).map_err(|error| format!("{protocol:?} {direction:?}: {error}"));
         let received = measured.unwrap().received().bytes();
         assert!(received <= limit.bytes() && received >= each, "{protocol:?} {direction:?}");

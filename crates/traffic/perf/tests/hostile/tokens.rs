@@ -6,6 +6,7 @@ use crate::{
 };
 use host::clock;
 use iperf3_proto::{Cookie, Refusal, State, cookie::COOKIE_LEN, token_proof};
+use perf::client::EndAfter;
 use perf::{
     PerfError, RefusalReason, ServerEvent, StopFlag,
     client::{self, ClientConfig, Family},
@@ -32,7 +33,7 @@ fn server(names: &[&str]) -> TestServer {
 
 /// A test of one block with the token.
 fn with_token(address: SocketAddr) -> ClientConfig {
-    ClientConfig { token: Some(TOKEN.to_owned()), blocks: Some(1), ..short(address) }
+    ClientConfig { token: Some(TOKEN.to_owned()), end: EndAfter::Blocks(1), ..short(address) }
 }
 
 /// What a client sent to a server: its cookie and its parameters.
@@ -125,7 +126,7 @@ fn a_proof_that_a_rogue_server_received_is_refused_by_the_real_one() {
 
 #[test]
 fn a_proof_covers_every_parameter() {
-    let good = captured(ROGUE, |config| (config.blocks, config.seconds) = (None, 1.0));
+    let good = captured(ROGUE, |config| config.end = EndAfter::Seconds(1.0));
     let server = server(&[&good.at.to_string()]);
     let member = token_proof::split(good.text.as_bytes()).unwrap().0.len();
     let (before, proof) = good.text.split_at(member);

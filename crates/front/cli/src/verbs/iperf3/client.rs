@@ -6,9 +6,9 @@ use super::output::Output;
 use super::setting::{self, HostAndDevice};
 use crate::failure::{Code, DONE, FAILED, Failure};
 use crate::stop;
-use perf::client::{self, ClientConfig};
+use perf::client::{self, ClientConfig, EndAfter, TcpOptions, Transport, UdpOptions};
 use perf::{Event, StopFlag};
-use record::{Direction, Protocol};
+use record::Direction;
 use report::iperf3::{summary, text};
 use std::time::Duration;
 use units::{BitRate, ByteCount};
@@ -69,12 +69,37 @@ fn test(
     }
 }
 
+fn milliseconds(value: u32) -> Duration {
+    Duration::from_millis(u64::from(value))
+}
+
+/// The transport, with those options that it has.
+fn transport(args: &Iperf3Args) -> Transport {
+    let (common, flags) = (&args.common, &args.client_flags);
+    if flags.udp {
+        return Transport::Udp(UdpOptions {
+            train: None,
+            wide_counters: flags.udp_counters_64bit,
+            segment: !flags.no_gsro,
+            coalesce: !flags.no_gsro,
+        });
+    }
+    Transport::Tcp(TcpOptions {
+        mss: flags.set_mss,
+        nodelay: flags.no_delay,
+        mptcp: common.mptcp,
+        limits_unsent: false,
+        zerocopy: flags.zerocopy.then_some(true),
+        skip_rx_copy: flags.skip_rx_copy,
+        send_timeout: common.snd_timeout.filter(|timeout| *timeout > 0).map(milliseconds),
+    })
+}
+
 fn config(args: &Iperf3Args, host: &str) -> Result<ClientConfig, Failure> {
     let (common, flags) = (&args.common, &args.client_flags);
     setting::of_client(args)?;
     let far = HostAndDevice::of(host);
     let near = setting::near(args)?;
-    let milliseconds = |value: u32| Duration::from_millis(u64::from(value));
     let bitrate = match flags.bitrate {
         Some(burst) => burst.rate,
         None if flags.udp => DATAGRAM_RATE,
@@ -96,21 +121,23 @@ fn config(args: &Iperf3Args, host: &str) -> Result<ClientConfig, Failure> {
         device: near.device.or_else(|| far.device.map(str::to_owned)),
         local_port: flags.cport.and_then(|port| u16::try_from(port).ok()),
         family: setting::family(args),
-        protocol: if flags.udp { Protocol::Udp } else { Protocol::Tcp },
+        transport: transport(args),
         direction: match (flags.reverse, flags.bidir) {
             (true, _) => Direction::Reverse,
             (_, true) => Direction::Both,
             _ => Direction::Forward,
         },
-        // 0 means until interrupted; the maximum is a day.
-        seconds: match flags.time {
-            None => 10.0,
-            Some(0) => 86_400.0,
-            Some(seconds) => f64::from(seconds),
+        end: match (bytes.and_then(size), flags.blockcount.filter(|count| *count > 0)) {
+            (Some(bytes), _) => EndAfter::Bytes(bytes),
+            (None, Some(blocks)) => EndAfter::Blocks(blocks),
+            // 0 means until interrupted; the maximum is a day.
+            (None, None) => match flags.time {
+                None => defaults.end,
+                Some(0) => EndAfter::Seconds(86_400.0),
+                Some(seconds) => EndAfter::Seconds(f64::from(seconds)),
+            },
         },
         omit_seconds: flags.omit,
-        bytes: bytes.and_then(size),
-        blocks: flags.blockcount.filter(|count| *count > 0),
         streams: flags.parallel,
         window: flags.window.and_then(size),
         block: flags.length.and_then(size),
@@ -118,17 +145,9 @@ fn config(args: &Iperf3Args, host: &str) -> Result<ClientConfig, Failure> {
         burst: flags.bitrate.and_then(|burst| burst.blocks),
         fq_rate: flags.fq_rate.and_then(rate),
         congestion: flags.congestion.clone(),
-        mss: flags.set_mss,
-        nodelay: flags.no_delay,
-        mptcp: common.mptcp,
         tos: flags.dscp.or(flags.tos),
         flow_label: flags.flowlabel,
         dont_fragment: flags.dont_fragment,
-        zerocopy: flags.zerocopy.then_some(true),
-        skip_rx_copy: flags.skip_rx_copy,
-        segment: !flags.no_gsro,
-        coalesce: !flags.no_gsro,
-        wide_counters: flags.udp_counters_64bit,
         repeating_payload: flags.repeating_payload,
         file: common.file.as_deref().map(std::path::Path::to_owned),
         core: common.affinity.map(|affinity| affinity.here),
@@ -138,7 +157,6 @@ fn config(args: &Iperf3Args, host: &str) -> Result<ClientConfig, Failure> {
         get_server_output: flags.get_server_output,
         credentials: setting::credentials(args)?,
         receive_timeout: common.rcv_timeout.map_or(defaults.receive_timeout, milliseconds),
-        send_timeout: common.snd_timeout.filter(|timeout| *timeout > 0).map(milliseconds),
         keepalive: common.cntl_ka.map(setting::keepalive),
         report_every: setting::report_every(args),
         connect_timeout: flags

@@ -2,8 +2,12 @@
 
 use super::TestArgs;
 use crate::failure::Failure;
-use longhaul::test::{ClientConfig, Earlier, Family, LatencyProbes, TestMode, TestRequest};
-use record::{Direction, Protocol};
+use longhaul::Problem;
+use longhaul::test::{
+    ClientConfig, Earlier, EndAfter, Family, LatencyProbes, TcpOptions, TestMode, TestRequest,
+    Transport, UdpOptions, UdtOptions,
+};
+use record::Direction;
 use std::path::Path;
 use std::time::Duration;
 use units::{BitRate, ByteCount};
@@ -57,31 +61,55 @@ pub(super) fn of(args: &TestArgs) -> Result<TestRequest, Failure> {
     };
     let port = modes.latency_port.unwrap_or(LatencyProbes::default().port);
     Ok(TestRequest {
-        transfer: transfer(args),
+        transfer: transfer(args)?,
         mode,
         latency: (modes.latency || modes.brief).then_some(LatencyProbes { port }),
         fits_path: args.length == Some(Length::Auto),
-        falls_back: !args.no_fallback,
         autotuning: args.autotuning,
         compare: modes.compare.as_deref().map(Earlier::load).transpose()?,
     })
 }
 
-fn transfer(args: &TestArgs) -> ClientConfig {
-    let default_rate = (args.udp && !args.modes.find_rate).then_some(UDP_RATE);
-    ClientConfig {
-        ports: args.port.clone(),
-        protocol: match (args.udp || args.modes.find_rate, args.udt) {
-            (true, _) => Protocol::Udp,
-            (_, true) => Protocol::Udt,
-            _ => Protocol::Tcp,
+/// The transport, with those options that it has. Those of TCP are checked with any.
+fn transport(args: &TestArgs) -> Result<Transport, Failure> {
+    let sockets = &args.sockets;
+    let tcp = TcpOptions {
+        mss: sockets.mss,
+        nodelay: sockets.nodelay,
+        mptcp: sockets.mptcp,
+        zerocopy: match (sockets.zerocopy, sockets.no_zerocopy) {
+            (true, _) => Some(true),
+            (_, true) => Some(false),
+            _ => None,
         },
-        native: args.native,
+        skip_rx_copy: sockets.skip_rx_copy,
+        ..TcpOptions::default()
+    };
+    tcp.check().map_err(Problem::from)?;
+    Ok(match (args.udp || args.modes.find_rate, args.udt) {
+        (true, _) => Transport::Udp(UdpOptions {
+            segment: !sockets.no_segmentation,
+            coalesce: !sockets.no_coalescing,
+            ..UdpOptions::default()
+        }),
+        (_, true) => Transport::Udt(UdtOptions {
+            native: args.native,
+            fallback: (!args.no_fallback).then_some(tcp),
+            ..UdtOptions::default()
+        }),
+        _ => Transport::Tcp(tcp),
+    })
+}
+
+fn transfer(args: &TestArgs) -> Result<ClientConfig, Failure> {
+    let default_rate = (args.udp && !args.modes.find_rate).then_some(UDP_RATE);
+    Ok(ClientConfig {
+        ports: args.port.clone(),
+        transport: transport(args)?,
         bind: args.bind,
         family: Family::from_flags(args.ipv4, args.ipv6),
-        seconds: args.time,
+        end: args.bytes.map_or(EndAfter::Seconds(args.time), EndAfter::Bytes),
         omit_seconds: args.omit,
-        bytes: args.bytes,
         streams: args.parallel,
         window: args.window,
         block: match args.length {
@@ -95,25 +123,14 @@ fn transfer(args: &TestArgs) -> ClientConfig {
             (_, true) => Direction::Reverse,
             _ => Direction::Forward,
         },
-        mss: args.sockets.mss,
-        nodelay: args.sockets.nodelay,
         tos: args.sockets.tos,
-        mptcp: args.sockets.mptcp,
-        zerocopy: match (args.sockets.zerocopy, args.sockets.no_zerocopy) {
-            (true, _) => Some(true),
-            (_, true) => Some(false),
-            _ => None,
-        },
-        skip_rx_copy: args.sockets.skip_rx_copy,
-        segment: !args.sockets.no_segmentation,
-        coalesce: !args.sockets.no_coalescing,
         dont_fragment: args.sockets.dont_fragment,
         device: args.sockets.device.clone(),
         token: args.sockets.token.value(),
         // At most a day, as for the duration of a test.
         report_every: Duration::from_secs_f64(args.interval.min(86_400.0)),
         ..ClientConfig::new(&args.host)
-    }
+    })
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Checks of a test's settings before a packet is sent.
 
-use super::ClientConfig;
+use super::{ClientConfig, EndAfter, TcpOptions};
 use crate::{PerfError, socket::MAX_WINDOW};
 use control::{Algorithm, NATIVE_ALGORITHMS, UDT_ALGORITHMS};
 use host::tcp_info;
@@ -58,36 +58,29 @@ impl ClientConfig {
             (Field::SampleEvery, self.sample_every),
             (Field::ReportEvery, self.report_every),
             (Field::ReceiveTimeout, self.receive_timeout),
-            (Field::SendTimeout, self.send_timeout.unwrap_or_default()),
             (Field::ConnectTimeout, self.connect_timeout),
             (Field::WatchLoad, self.watch_load),
         ];
-        match times.into_iter().find(|(_, time)| *time > MAX_TIME) {
-            Some((field, time)) => {
-                wrong(field, format!("a time of {} s", time.as_secs()), "at most 50 days")
-            }
-            None => Ok(()),
-        }
+        times.into_iter().try_for_each(|(field, time)| check_time(field, time))
     }
 
     /// Checks what ends the test, and what the result omits.
     fn check_end(&self) -> Result<(), PerfError> {
-        let most_seconds = f64::from(u32::try_from(params::MAX_TIME_S).unwrap_or(u32::MAX));
-        if !(self.seconds > 0.0 && self.seconds <= most_seconds) {
-            let what = format!("invalid duration of {} s", self.seconds);
-            return wrong(Field::Seconds, what, "above 0 and at most 86400 seconds");
-        }
         if i64::from(self.omit_seconds) > params::MAX_OMIT_S {
             let what = format!("invalid omitted time of {} s", self.omit_seconds);
             return wrong(Field::OmitSeconds, what, "at most 600 seconds");
         }
-        if self.bytes == Some(ByteCount::ZERO) {
-            return wrong(Field::Bytes, "a test of 0 bytes", "at least one byte");
+        match self.end {
+            EndAfter::Seconds(seconds) if !is_duration(seconds) => {
+                let what = format!("invalid duration of {seconds} s");
+                wrong(Field::Seconds, what, "above 0 and at most 86400 seconds")
+            }
+            EndAfter::Bytes(ByteCount::ZERO) => {
+                wrong(Field::Bytes, "a test of 0 bytes", "at least one byte")
+            }
+            EndAfter::Blocks(0) => wrong(Field::Blocks, "a test of 0 blocks", "at least one block"),
+            EndAfter::Seconds(_) | EndAfter::Bytes(_) | EndAfter::Blocks(_) => Ok(()),
         }
-        if self.blocks == Some(0) {
-            return wrong(Field::Blocks, "a test of 0 blocks", "at least one block");
-        }
-        Ok(())
     }
 
     /// Checks the streams: how many, their rate, and what each of their sockets is set to.
@@ -105,18 +98,20 @@ impl ClientConfig {
         if self.burst.is_some_and(|burst| !(1..=1000).contains(&burst)) {
             return wrong(Field::Burst, "invalid burst", "1 to 1000 blocks");
         }
-        // RFC 9293 section 3.7.1: the default send MSS is 536 bytes; Linux accepts 88 and more.
-        if self.mss.is_some_and(|mss| !(88..=32_767).contains(&mss)) {
-            return wrong(Field::Mss, "invalid segment size", "an MSS of 88 to 32767 bytes");
+        let mut transport = self.transport;
+        if let Some(tcp) = transport.any_tcp() {
+            tcp.check()?;
         }
         if self.flow_label.is_some_and(|label| !(1..1 << 20).contains(&label)) {
             return wrong(Field::FlowLabel, "invalid flow label", "1 to 1048575");
         }
-        let one_way = self.streams == 1 && self.direction != Direction::Both;
-        let is_whole = self.protocol == Protocol::Udp && one_way && self.bytes.is_some();
-        if self.train.is_some() && !(is_whole && self.rate >= self.train) {
-            let accepted = "one UDP stream with a number of bytes, whose rate rises";
-            return wrong(Field::Train, "invalid train", accepted);
+        if let Some(train) = self.transport.udp().and_then(|udp| udp.train) {
+            let one_way = self.streams == 1 && self.direction != Direction::Both;
+            let is_whole = one_way && matches!(self.end, EndAfter::Bytes(_));
+            if !(is_whole && self.rate >= Some(train.from) && is_duration(train.max_seconds)) {
+                let accepted = "one UDP stream with a number of bytes, whose rate rises";
+                return wrong(Field::Train, "invalid train", accepted);
+            }
         }
         // Each stream has a local port of its own, if a first one is given.
         let both = u32::from(self.direction == Direction::Both) + 1;
@@ -133,7 +128,7 @@ impl ClientConfig {
         if let Some(block) = self.block {
             let bytes = i64::try_from(block.bytes()).unwrap_or(i64::MAX);
             let datagrams = datagram::MIN_LENGTH..=datagram::MAX_LENGTH;
-            let (kind, range, accepted) = match self.protocol {
+            let (kind, range, accepted) = match self.transport.protocol() {
                 Protocol::Udp => ("datagram", datagrams, "a payload of 16 to 65507 bytes"),
                 Protocol::Tcp | Protocol::Udt => {
                     ("block", 1..=params::MAX_BLOCK, "1 byte to 1 MiB")
@@ -148,7 +143,7 @@ impl ClientConfig {
             let what = "invalid length of a file's chunks";
             return wrong(Field::FileChunk, what, "1 byte to 64 MiB");
         }
-        let is_udt = self.protocol == Protocol::Udt;
+        let is_udt = self.transport.udt().is_some();
         if self.file.is_some() && is_udt && self.direction != Direction::Forward {
             let accepted = "a file to send; to receive one, use TCP or longhaul copy";
             return wrong(Field::File, "a file over UDT in reverse", accepted);
@@ -159,7 +154,7 @@ impl ClientConfig {
     /// Tries the congestion control on a socket before connecting. If the server
     /// sends, its kernel decides. UDT has its own.
     fn check_congestion(&self) -> Result<(), PerfError> {
-        if self.protocol == Protocol::Udt {
+        if self.transport.udt().is_some() {
             let (native, name) = (self.is_native(), self.congestion.as_deref());
             let by_name = if native { Algorithm::for_native } else { Algorithm::for_udt };
             return match name.map(|name| (name, by_name(name))) {
@@ -178,6 +173,34 @@ impl ClientConfig {
         }
         Ok(())
     }
+}
+
+impl TcpOptions {
+    /// Checks every setting before a packet is sent.
+    ///
+    /// # Errors
+    /// [`PerfError::Setting`]: the field, and what it accepts.
+    pub fn check(&self) -> Result<(), PerfError> {
+        // RFC 9293 section 3.7.1: the default send MSS is 536 bytes; Linux accepts 88 and more.
+        if self.mss.is_some_and(|mss| !(88..=32_767).contains(&mss)) {
+            return wrong(Field::Mss, "invalid segment size", "an MSS of 88 to 32767 bytes");
+        }
+        check_time(Field::SendTimeout, self.send_timeout.unwrap_or_default())
+    }
+}
+
+/// Whether a test may last so many seconds.
+fn is_duration(seconds: f64) -> bool {
+    let most = f64::from(u32::try_from(params::MAX_TIME_S).unwrap_or(u32::MAX));
+    seconds > 0.0 && seconds <= most
+}
+
+/// Checks that an interval or a timeout is no longer than [`MAX_TIME`].
+fn check_time(field: Field, time: Duration) -> Result<(), PerfError> {
+    if time <= MAX_TIME {
+        return Ok(());
+    }
+    wrong(field, format!("a time of {} s", time.as_secs()), "at most 50 days")
 }
 
 fn wrong(
@@ -214,6 +237,7 @@ fn udt_algorithms(native: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::client::{RisingTrain, Transport, UdpOptions, UdtOptions};
     use record::EndCondition;
     use std::ops::RangeInclusive;
 
@@ -236,14 +260,19 @@ mod tests {
         assert!(refused(|c| c.streams = 0));
         assert!(!refused(|c| c.window = Some(MAX_WINDOW)));
         assert!(refused(|c| c.window = Some(MAX_WINDOW.plus(ByteCount::from_bytes(1)))));
-        assert!(!refused(|c| c.seconds = 0.1));
+        assert!(!refused(|c| c.end = EndAfter::Seconds(0.1)));
         for seconds in [0.0, -1.0, f64::NAN, f64::INFINITY, 86_401.0] {
-            assert!(refused(|c| c.seconds = seconds), "{seconds}");
+            assert!(refused(|c| c.end = EndAfter::Seconds(seconds)), "{seconds}");
         }
         assert!(refused(|c| c.host = String::new()) && refused(|c| c.ports = 0..=0));
-        assert!(refused(|c| c.omit_seconds = 601) && refused(|c| c.bytes = Some(ByteCount::ZERO)));
-        assert!(refused(|c| c.blocks = Some(0)) && refused(|c| c.burst = Some(1001)));
-        assert!(refused(|c| c.mss = Some(87)) && !refused(|c| c.mss = Some(88)));
+        assert!(refused(|c| c.omit_seconds = 601) && refused(|c| c.burst = Some(1001)));
+        assert!(refused(|c| c.end = EndAfter::Blocks(0)));
+        assert!(refused(|c| c.end = EndAfter::Bytes(ByteCount::ZERO)));
+        let mss = |mss| TcpOptions { mss: Some(mss), ..TcpOptions::default() };
+        let over_tcp = |tcp| move |c: &mut ClientConfig| c.transport = Transport::Tcp(tcp);
+        assert!(refused(over_tcp(mss(87))) && !refused(over_tcp(mss(88))));
+        let fallback = UdtOptions { fallback: Some(mss(87)), ..UdtOptions::default() };
+        assert!(refused(|c| c.transport = Transport::Udt(fallback)));
         assert!(refused(|c| c.flow_label = Some(1 << 20)) && refused(|c| c.core = Some(9999)));
         let reversed = RangeInclusive::new(5210, 5201);
         assert!(refused(|c| c.ports = reversed.clone()));
@@ -255,7 +284,7 @@ mod tests {
         }));
         let datagram = |bytes| {
             move |c: &mut ClientConfig| {
-                c.protocol = Protocol::Udp;
+                c.transport = Protocol::Udp.into();
                 c.block = Some(ByteCount::from_bytes(bytes));
             }
         };
@@ -265,7 +294,9 @@ mod tests {
             let is_refused = time > MAX_TIME;
             assert_eq!(refused(|c| c.connect_timeout = time), is_refused);
             assert_eq!(refused(|c| c.receive_timeout = time), is_refused);
-            assert_eq!(refused(|c| c.send_timeout = Some(time)), is_refused);
+            let send_timeout = Some(time);
+            let tcp = TcpOptions { send_timeout, ..TcpOptions::default() };
+            assert_eq!(refused(over_tcp(tcp)), is_refused);
             assert_eq!(refused(|c| c.report_every = time), is_refused);
         }
         assert!(refused(|c| c.congestion = Some("nonesuch".into())));
@@ -273,6 +304,28 @@ mod tests {
             c.congestion = Some("nonesuch".into());
             c.direction = Direction::Reverse;
         }));
+    }
+
+    #[test]
+    fn a_train_is_one_stream_of_bytes_whose_rate_rises() {
+        let refused = |max_seconds, change: fn(&mut ClientConfig)| {
+            refused(|c| {
+                let train = Some(RisingTrain { from: BitRate::from_bps(1_000), max_seconds });
+                c.transport = Transport::Udp(UdpOptions { train, ..UdpOptions::default() });
+                c.rate = Some(BitRate::from_bps(4_000));
+                c.end = EndAfter::Bytes(ByteCount::from_bytes(1_000));
+                change(c);
+            })
+        };
+        assert!(!refused(2.0, |_| ()));
+        for max_seconds in [0.0, -1.0, f64::NAN, f64::INFINITY, 86_401.0] {
+            assert!(refused(max_seconds, |_| ()), "{max_seconds}");
+        }
+        assert!(refused(2.0, |c| c.streams = 2));
+        assert!(refused(2.0, |c| c.direction = Direction::Both));
+        assert!(refused(2.0, |c| c.end = EndAfter::Blocks(9)));
+        assert!(refused(2.0, |c| c.rate = None));
+        assert!(refused(2.0, |c| c.rate = Some(BitRate::from_bps(999))));
     }
 
     #[test]
@@ -292,14 +345,14 @@ mod tests {
     fn the_record_keeps_everything_that_was_requested() {
         let mut config = ClientConfig::new("host");
         assert_eq!(config.spec(5201).duration_s(), Some(10.0));
-        config.blocks = Some(3);
+        config.end = EndAfter::Blocks(3);
         assert_eq!(config.spec(5201).end, EndCondition::Blocks(3));
-        config.bytes = Some(ByteCount::from_bytes(5));
-        config.mss = Some(1400);
+        config.end = EndAfter::Bytes(ByteCount::from_bytes(5));
+        let (mss, zerocopy) = (Some(1400), Some(false));
+        config.transport = Transport::Tcp(TcpOptions { mss, zerocopy, ..TcpOptions::default() });
         config.omit_seconds = 2;
         config.fq_rate = Some(BitRate::from_bps(1_000));
         config.block = Some(ByteCount::from_bytes(4096));
-        config.zerocopy = Some(false);
         let spec = config.spec(5201);
         assert_eq!(spec.end, EndCondition::Bytes(ByteCount::from_bytes(5)));
         assert_eq!((spec.duration_s(), spec.omit_s), (None, 2));
@@ -312,11 +365,11 @@ mod tests {
     #[test]
     fn parameters_are_within_iperf3s_bounds() {
         let mut config = ClientConfig::new("host");
-        config.seconds = 2.5;
+        config.end = EndAfter::Seconds(2.5);
         let asked = config.params(1448);
         assert_eq!((asked.time, asked.bandwidth, asked.len), (3, 0, 131_072));
         assert_eq!(asked.check(), Ok(()));
-        config.protocol = Protocol::Udp;
+        config.transport = Protocol::Udp.into();
         assert_eq!(config.params(1448).len, 1448);
         assert_eq!(config.params(70_000).len, 1460);
         assert_eq!(config.params(1448).check(), Ok(()));
