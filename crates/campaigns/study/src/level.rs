@@ -3,9 +3,9 @@
 use crate::program::Program;
 use crate::setting::{Setting, ValueKind};
 use crate::value::{Value, number_of};
-use crate::written::Written;
 use std::sync::Arc;
 use std::time::Duration;
+use topology::toml_text::Written;
 use units::{BitRate, ByteCount};
 
 /// One value of a setting.

@@ -20,14 +20,13 @@
 //! together: the first values of all, the second ones, and so on. `[path]` and `[traffic]` fix
 //! the others. A plan is checked as a whole: every cell is one that can run.
 
-mod error;
 mod hosts;
 mod plots;
 mod reader;
 mod repeats;
 
-pub use error::PlanError;
 pub use repeats::{Order, Repeats, Until};
+pub use topology::toml_text::TomlError as PlanError;
 
 use crate::level::Level;
 use crate::program::Program;

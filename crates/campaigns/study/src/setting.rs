@@ -133,9 +133,10 @@ impl Setting {
         let known: Vec<&str> = NAMES.iter().map(|(known, _)| *known).collect();
         let keys: Vec<&str> = topology::KEYS.iter().map(|key| key.name).collect();
         Err(format!(
-            "no setting '{name}'; settings are {}, net.* sysctls, and the keys of a path: {}",
+            "no setting '{name}'; settings are {}, net.* sysctls, and the keys of a path: {}{}",
             known.join(", "),
-            keys.join(", ")
+            keys.join(", "),
+            topology::did_you_mean(name, known.iter().chain(&keys).copied())
         ))
     }
 

@@ -7,6 +7,8 @@ mod path;
 pub mod plan;
 pub mod routes;
 pub mod shapes;
+mod similar;
+pub mod toml_text;
 
 pub use driver_choice::DriverChoice;
 pub use emulator::{Emulator, EmulatorSettings, for_emulator};
@@ -16,3 +18,4 @@ pub use path::{
 };
 pub use plan::{Plan, PlanError};
 pub use shapes::{Shape, ShapeKind};
+pub use similar::did_you_mean;

@@ -3,7 +3,7 @@
 use super::{CommandLine, Content, Output, Program, ProgramFile, output};
 use std::collections::BTreeMap;
 use std::ops::Range;
-use toml::Spanned;
+use topology::toml_text::{Spanned, TomlText};
 use units::ByteCount;
 
 /// The most arguments of a command line, bytes of an argument, and files.
@@ -141,7 +141,7 @@ fn command_line(written: &Spanned<Vec<String>>) -> Result<CommandLine, Wrong> {
 
 /// One that comes with longhaul.
 pub(super) fn built_in(name: &str, text: &str) -> Result<Program, String> {
-    let written: WrittenProgram = toml::from_str(text).map_err(|error| error.to_string())?;
+    let written: WrittenProgram = TomlText::new(text).read().map_err(|error| error.to_string())?;
     let program = written.program(name).map_err(|(_, problem)| problem)?;
     Ok(Program { built_in: true, ..program })
 }
