@@ -33,6 +33,7 @@ use crate::program::Program;
 use crate::real_hosts::RealHosts;
 use crate::setting::Setting;
 use crate::test::{Sysctl, Test};
+use crate::test_error::TestError;
 use crate::traffic;
 use crate::value::{Hosts, Source, Value};
 use record::StudyPlot;
@@ -177,8 +178,8 @@ impl Plan {
     /// What runs in a cell.
     ///
     /// # Errors
-    /// The values of the cell contradict each other, in words.
-    pub fn test(&self, cell: &Cell) -> Result<Test, String> {
+    /// The values of the cell contradict each other.
+    pub fn test(&self, cell: &Cell) -> Result<Test, TestError> {
         let varied = self.factors.iter().map(|factor| &factor.setting).zip(&cell.levels);
         let fixed = self.fixed.iter().map(|(setting, level)| (setting, level));
         let (flows, hosts) = (self.flow_names(), self.real_hosts.as_ref());

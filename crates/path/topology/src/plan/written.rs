@@ -138,7 +138,7 @@ impl ShapeText {
         shape.pairs = number(&self.pairs);
         shape.hosts = number(&self.hosts);
         shape.routers = number(&self.routers);
-        for rtt in self.rtts.iter().flat_map(|rtts| rtts.get_ref()) {
+        for rtt in self.rtts.iter().flat_map(Spanned::get_ref) {
             let parsed = rtt.get_ref().0.parse().map_err(|error: units::ParseError| {
                 source.error_at(rtt, Problem::Time { key: "rtts", wrong: error.to_string() })
             });
