@@ -27,7 +27,7 @@ mod value;
 mod written;
 
 pub use built_in::{BUILT_IN, BuiltIn, BuiltInError, trends};
-pub use cells::Run;
+pub use cells::CellRun;
 pub use compare::{NoCommonCell, StudyRuns, compare};
 pub use level::Level;
 pub use plan::{Cell, Factor, Plan, PlanError};

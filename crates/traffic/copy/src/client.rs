@@ -142,7 +142,7 @@ pub struct Summary {
 }
 
 /// Who sends, once the plan is checked.
-enum Direction {
+enum CopyDirection {
     Upload { sources: Vec<Vec<u8>>, to: Remote },
     Download { host: String, sources: Vec<Vec<u8>>, to: Vec<u8> },
 }
@@ -195,7 +195,7 @@ pub fn copy(
     }
 }
 
-fn direction(plan: &CopyPlan) -> Result<Direction, CopyError> {
+fn direction(plan: &CopyPlan) -> Result<CopyDirection, CopyError> {
     let wrong = |text: &str| Err(CopyError::Local(text.to_owned()));
     match &plan.destination {
         End::Remote(to) => {
@@ -209,7 +209,7 @@ fn direction(plan: &CopyPlan) -> Result<Direction, CopyError> {
             // Everything is checked before a connection is made.
             let found = walk::local_sources(&sources)?;
             walk::check_names(&found)?;
-            Ok(Direction::Upload { sources, to: to.clone() })
+            Ok(CopyDirection::Upload { sources, to: to.clone() })
         }
         End::Local(to) => {
             let (mut sources, mut host) = (Vec::new(), None);
@@ -224,7 +224,7 @@ fn direction(plan: &CopyPlan) -> Result<Direction, CopyError> {
             }
             let Some(host) = host else { return wrong("nothing to copy") };
             destination(to, &sources)?;
-            Ok(Direction::Download { host: host.clone(), sources, to: to.clone() })
+            Ok(CopyDirection::Download { host: host.clone(), sources, to: to.clone() })
         }
     }
 }
@@ -245,7 +245,7 @@ fn destination(to: &[u8], sources: &[Vec<u8>]) -> Result<receiver::Destination, 
 
 struct Attempt<'a> {
     plan: &'a CopyPlan,
-    direction: &'a Direction,
+    direction: &'a CopyDirection,
     transport: Choice,
     progress: &'a Progress,
     stop: &'a StopFlag,
@@ -254,8 +254,8 @@ struct Attempt<'a> {
 impl Attempt<'_> {
     fn run(&self, report: &(dyn Fn(Notice) + Sync)) -> Result<Summary, CopyError> {
         let host = match self.direction {
-            Direction::Upload { to, .. } => &to.host,
-            Direction::Download { host, .. } => host,
+            CopyDirection::Upload { to, .. } => &to.host,
+            CopyDirection::Download { host, .. } => host,
         };
         let far = FarSide::reach(self.plan, host, self.stop)?;
         let session = &Session::new(self.stop.clone());
@@ -306,7 +306,7 @@ impl Attempt<'_> {
     }
 
     const fn is_upload(&self) -> bool {
-        matches!(self.direction, Direction::Upload { .. })
+        matches!(self.direction, CopyDirection::Upload { .. })
     }
 
     /// Most that file data is sent at: TCP cannot keep a target, but it must not exceed it.
@@ -320,7 +320,7 @@ impl Attempt<'_> {
         let limit_bps = self.limit_bps(transport);
         session.limit(limit_bps);
         let is_upload = match self.direction {
-            Direction::Upload { sources, to } => {
+            CopyDirection::Upload { sources, to } => {
                 let sources = walk::local_sources(sources)?;
                 let count = u32::try_from(sources.len()).unwrap_or(u32::MAX);
                 let destination = to.path.clone();
@@ -329,7 +329,7 @@ impl Attempt<'_> {
                 sender::send(session, self.progress, sources)?;
                 true
             }
-            Direction::Download { sources, to, .. } => {
+            CopyDirection::Download { sources, to, .. } => {
                 let destination = destination(to, sources)?;
                 ask(session, Request::Send { limit_bps, sources: sources.clone() })?;
                 receiver::receive(session, self.progress, &destination)?;
