@@ -3,7 +3,7 @@
 
 /// What a field or an element of a list is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ThriftType {
     I32 = 5,
     I64 = 6,
     Binary = 8,
@@ -27,28 +27,28 @@ pub(crate) fn write(out: &mut Vec<u8>, fields: impl FnOnce(&mut Struct<'_>)) {
 
 impl Struct<'_> {
     /// Numbers of fields differ by less than 16 here.
-    fn field(&mut self, number: u8, kind: Kind) {
+    fn field(&mut self, number: u8, kind: ThriftType) {
         self.out.push((number - self.last) << 4 | kind as u8);
         self.last = number;
     }
 
     pub(crate) fn i32(&mut self, number: u8, value: i32) {
-        self.field(number, Kind::I32);
+        self.field(number, ThriftType::I32);
         integer(self.out, value.into());
     }
 
     pub(crate) fn i64(&mut self, number: u8, value: i64) {
-        self.field(number, Kind::I64);
+        self.field(number, ThriftType::I64);
         integer(self.out, value);
     }
 
     pub(crate) fn text(&mut self, number: u8, value: &str) {
-        self.field(number, Kind::Binary);
+        self.field(number, ThriftType::Binary);
         binary(self.out, value);
     }
 
     pub(crate) fn structure(&mut self, number: u8, fields: impl FnOnce(&mut Struct<'_>)) {
-        self.field(number, Kind::Struct);
+        self.field(number, ThriftType::Struct);
         write(self.out, fields);
     }
 
@@ -56,11 +56,11 @@ impl Struct<'_> {
     pub(crate) fn list<T>(
         &mut self,
         number: u8,
-        kind: Kind,
+        kind: ThriftType,
         elements: impl ExactSizeIterator<Item = T>,
         mut write: impl FnMut(&mut Vec<u8>, T),
     ) {
-        self.field(number, Kind::List);
+        self.field(number, ThriftType::List);
         match u8::try_from(elements.len()) {
             Ok(few) if few < 15 => self.out.push(few << 4 | kind as u8),
             _ => {
@@ -101,7 +101,7 @@ mod tests {
         write(&mut out, |fields| {
             fields.i32(1, -1);
             fields.text(4, "ab");
-            fields.list(5, Kind::I32, [1, 150].iter(), |out, value| integer(out, *value));
+            fields.list(5, ThriftType::I32, [1, 150].iter(), |out, value| integer(out, *value));
             fields.structure(20, |inner| inner.i64(3, 64));
         });
         let expected = [
@@ -114,7 +114,7 @@ mod tests {
         assert_eq!(out, expected);
         let mut long = Vec::new();
         write(&mut long, |fields| {
-            fields.list(1, Kind::Binary, [""; 15].iter(), |out, value| binary(out, value));
+            fields.list(1, ThriftType::Binary, [""; 15].iter(), |out, value| binary(out, value));
         });
         assert_eq!(long[..3], [0x19, 0xf8, 15]);
     }

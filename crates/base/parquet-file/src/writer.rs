@@ -6,7 +6,7 @@
 //!  metadata  length of it (u32)  "PAR1"
 //! ```
 
-use crate::thrift::{self, Kind, Struct};
+use crate::thrift::{self, Struct, ThriftType};
 use std::io::{self, Write};
 
 /// At either end of a file.
@@ -245,7 +245,7 @@ impl<W: Write> Writer<W> {
         // The root, then the columns.
         let elements: Vec<Option<&Column>> =
             std::iter::once(None).chain(self.columns.iter().map(Some)).collect();
-        file.list(2, Kind::Struct, elements.into_iter(), |out, element| {
+        file.list(2, ThriftType::Struct, elements.into_iter(), |out, element| {
             thrift::write(out, |element_out| match element {
                 None => {
                     element_out.text(4, "rows");
@@ -262,10 +262,10 @@ impl<W: Write> Writer<W> {
             });
         });
         file.i64(3, self.groups.iter().map(|group| group.rows).sum());
-        file.list(4, Kind::Struct, self.groups.iter(), |out, group| {
+        file.list(4, ThriftType::Struct, self.groups.iter(), |out, group| {
             thrift::write(out, |written| {
                 let pairs: Vec<_> = self.columns.iter().zip(&group.chunks).collect();
-                written.list(1, Kind::Struct, pairs.into_iter(), |out, (column, chunk)| {
+                written.list(1, ThriftType::Struct, pairs.into_iter(), |out, (column, chunk)| {
                     thrift::write(out, |written| column_chunk(written, column, chunk, group.rows));
                 });
                 written.i64(2, group.chunks.iter().map(|chunk| chunk.bytes).sum());
@@ -280,11 +280,12 @@ fn column_chunk(out: &mut Struct<'_>, column: &Column, chunk: &Chunk, rows: i64)
     out.i64(2, chunk.offset);
     out.structure(3, |written| {
         written.i32(1, column.kind.physical());
-        written.list(2, Kind::I32, [PLAIN, RLE].into_iter(), |out, encoding| {
+        written.list(2, ThriftType::I32, [PLAIN, RLE].into_iter(), |out, encoding| {
             thrift::integer(out, encoding.into());
         });
         let path = [&column.name];
-        written.list(3, Kind::Binary, path.into_iter(), |out, name| thrift::binary(out, name));
+        written
+            .list(3, ThriftType::Binary, path.into_iter(), |out, name| thrift::binary(out, name));
         written.i32(4, 0); // Uncompressed.
         written.i64(5, rows);
         written.i64(6, chunk.bytes);

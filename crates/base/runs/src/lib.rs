@@ -6,18 +6,18 @@ use std::collections::VecDeque;
 
 /// Consecutive packets, from `start` to before `end`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Run {
+pub struct PacketRun {
     /// The first.
     pub start: u64,
     /// The one after the last.
     pub end: u64,
 }
 
-impl Run {
+impl PacketRun {
     /// From `start` to before `end`.
     #[must_use]
     pub const fn new(start: u64, end: u64) -> Self {
-        Run { start, end }
+        PacketRun { start, end }
     }
 
     /// How many packets.
@@ -34,8 +34,8 @@ impl Run {
 
     /// What is in both.
     #[must_use]
-    pub fn overlap(self, other: Run) -> Run {
-        Run::new(self.start.max(other.start), self.end.min(other.end))
+    pub fn overlap(self, other: PacketRun) -> PacketRun {
+        PacketRun::new(self.start.max(other.start), self.end.min(other.end))
     }
 }
 
@@ -43,7 +43,7 @@ impl Run {
 /// the runs are few at the ends, where a transfer adds and removes them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RunSet {
-    runs: VecDeque<Run>,
+    runs: VecDeque<PacketRun>,
     packets: u64,
 }
 
@@ -62,19 +62,19 @@ impl RunSet {
 
     /// The first run.
     #[must_use]
-    pub fn first(&self) -> Option<Run> {
+    pub fn first(&self) -> Option<PacketRun> {
         self.runs.front().copied()
     }
 
     /// The last run.
     #[must_use]
-    pub fn last(&self) -> Option<Run> {
+    pub fn last(&self) -> Option<PacketRun> {
         self.runs.back().copied()
     }
 
     /// The run that contains a packet.
     #[must_use]
-    pub fn containing(&self, packet: u64) -> Option<Run> {
+    pub fn containing(&self, packet: u64) -> Option<PacketRun> {
         let run = self.runs.get(self.position(packet))?;
         (run.start <= packet).then_some(*run)
     }
@@ -95,24 +95,24 @@ impl RunSet {
     }
 
     /// Calls `visit` with each part of `run` that is not in the set, in order.
-    pub fn gaps(&self, run: Run, mut visit: impl FnMut(Run)) {
+    pub fn gaps(&self, run: PacketRun, mut visit: impl FnMut(PacketRun)) {
         let mut from = run.start;
         for other in self.runs.range(self.position(run.start)..) {
             if other.start >= run.end {
                 break;
             }
             if from < other.start {
-                visit(Run::new(from, other.start));
+                visit(PacketRun::new(from, other.start));
             }
             from = from.max(other.end);
         }
         if from < run.end {
-            visit(Run::new(from, run.end));
+            visit(PacketRun::new(from, run.end));
         }
     }
 
     /// Adds packets.
-    pub fn insert(&mut self, run: Run) {
+    pub fn insert(&mut self, run: PacketRun) {
         if run.is_empty() {
             return;
         }
@@ -126,7 +126,7 @@ impl RunSet {
         };
         let mut after = first;
         while let Some(other) = self.runs.get(after).filter(|other| other.start <= run.end) {
-            merged = Run::new(merged.start.min(other.start), merged.end.max(other.end));
+            merged = PacketRun::new(merged.start.min(other.start), merged.end.max(other.end));
             self.packets -= other.len();
             after += 1;
         }
@@ -142,7 +142,7 @@ impl RunSet {
     }
 
     /// Removes packets; calls `visit` with each part that was in the set, in order.
-    pub fn remove(&mut self, run: Run, mut visit: impl FnMut(Run)) {
+    pub fn remove(&mut self, run: PacketRun, mut visit: impl FnMut(PacketRun)) {
         if run.is_empty() {
             return;
         }
@@ -151,8 +151,8 @@ impl RunSet {
             let part = other.overlap(run);
             self.packets -= part.len();
             visit(part);
-            let before = Run::new(other.start, part.start);
-            let after = Run::new(part.end, other.end);
+            let before = PacketRun::new(other.start, part.start);
+            let after = PacketRun::new(part.end, other.end);
             match (before.is_empty(), after.is_empty()) {
                 (true, true) => {
                     self.runs.remove(at);
@@ -185,9 +185,9 @@ impl RunSet {
     }
 
     /// Removes and gives the first run, at most `most` packets of it.
-    pub fn take_first(&mut self, most: u64) -> Option<Run> {
+    pub fn take_first(&mut self, most: u64) -> Option<PacketRun> {
         let first = self.runs.front_mut()?;
-        let taken = Run::new(first.start, first.end.min(first.start + most));
+        let taken = PacketRun::new(first.start, first.end.min(first.start + most));
         first.start = taken.end;
         if first.is_empty() {
             self.runs.pop_front();
@@ -197,7 +197,7 @@ impl RunSet {
     }
 
     /// The runs, in ascending order.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Run> + ExactSizeIterator {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = PacketRun> + ExactSizeIterator {
         self.runs.iter().copied()
     }
 
@@ -220,14 +220,15 @@ mod tests {
 
     #[derive(Debug, Clone)]
     enum Step {
-        Insert(Run),
-        Remove(Run),
+        Insert(PacketRun),
+        Remove(PacketRun),
         Before(u64),
         First(u64),
     }
 
     fn steps() -> impl Strategy<Value = Vec<Step>> {
-        let run = || (0u64..60, 0u64..12).prop_map(|(start, len)| Run::new(start, start + len));
+        let run =
+            || (0u64..60, 0u64..12).prop_map(|(start, len)| PacketRun::new(start, start + len));
         let step = prop_oneof![
             run().prop_map(Step::Insert),
             run().prop_map(Step::Remove),

@@ -8,14 +8,22 @@ use record::{
 };
 use units::{BitRate, change};
 
+/// Two baselines without a common condition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the baselines have no condition in common: the same IP version, direction and number of \
+     streams"
+)]
+pub struct NothingInCommon;
+
 /// Compares the conditions that both have; significance is that of all comparisons together.
 ///
 /// # Errors
-/// They have no condition in common.
+/// [`NothingInCommon`].
 pub fn compare(
     earlier: &BaselineReport,
     now: &BaselineReport,
-) -> Result<BaselineComparison, String> {
+) -> Result<BaselineComparison, NothingInCommon> {
     let pair = |now: &BaselineCondition| {
         let before = earlier.conditions.iter().find(|one| one.condition == now.condition)?;
         Some(ComparedCondition {
@@ -27,11 +35,7 @@ pub fn compare(
     };
     let mut conditions: Vec<ComparedCondition> = now.conditions.iter().filter_map(pair).collect();
     if conditions.is_empty() {
-        return Err(
-            "the baselines have no condition in common: the same IP version, direction and number \
-             of streams"
-                .to_owned(),
-        );
+        return Err(NothingInCommon);
     }
     mark_significant(&mut conditions);
     let unmatched =
@@ -184,7 +188,7 @@ mod tests {
         assert_eq!((found.conditions.len(), found.unmatched), (4, 4));
         let other = report(&[Ipv6], |_| 90.0, 20.0);
         let v4 = report(&[Ipv4], |_| 90.0, 20.0);
-        assert!(compare(&other, &v4).unwrap_err().contains("no condition in common"));
+        assert!(compare(&other, &v4).unwrap_err().to_string().contains("no condition in common"));
     }
 
     #[test]

@@ -36,7 +36,7 @@ mod synthetic;
 
 pub use backoff::Backoff;
 pub use cdn::content_network;
-pub use compare::compare;
+pub use compare::{NothingInCommon, compare};
 pub use differences::differences;
 pub use links::links;
 pub use rtt_source::{RttChoice, choose_rtt};
@@ -44,7 +44,7 @@ pub use schedule::{
     MIN_ROUNDS, Remaining, Schedule, TestCost, conditions, fitting_duration, measures_latency,
 };
 pub use server_choice::{NeededRate, ProbedServer, choose_server, reject_chosen, worth_probing};
-pub use server_list::{ListError, ListedServer, MAX_SERVERS, ServerList};
+pub use server_list::{EntryError, FormatError, ListError, ListedServer, MAX_SERVERS, ServerList};
 pub use steps::steps;
 pub use summary::{TestRun, summary};
 

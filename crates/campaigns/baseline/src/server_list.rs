@@ -25,16 +25,48 @@ const PORT: u16 = 5201;
 pub enum ListError {
     /// Neither format.
     #[error(
-        "{why}; a list has lines HOST PORTS RATE LOCATION (speedtest.example.net 5201-5210 10gbit \
+        "{problem}; a list has lines HOST PORTS RATE LOCATION (speedtest.example.net 5201-5210 10gbit \
          Amsterdam, NL), or is JSON: [{{\"IP/HOST\": …, \"PORT\": …, \"GB/S\": …, \"SITE\": …}}]"
     )]
     Format {
         /// What is wrong, with its line or entry.
-        why: String,
+        problem: FormatError,
     },
     /// Too many servers.
     #[error("more than {MAX_SERVERS} servers: shorten the list to those in question")]
     TooMany,
+}
+
+/// The part of a list that is in neither format.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each message says what its fields are")]
+pub enum FormatError {
+    #[error("it has no server")]
+    Empty,
+    #[error("line {line}: {problem}")]
+    Line { line: usize, problem: EntryError },
+    #[error("it begins like JSON and is not: {0}")]
+    NotJson(String),
+    #[error("this JSON is no list of servers")]
+    OtherJson,
+    #[error("entry {entry}: {problem}")]
+    Entry { entry: usize, problem: EntryError },
+}
+
+/// A wrong part of a server's line or entry, shortened for messages.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each message says what its fields are")]
+pub enum EntryError {
+    #[error("'{0}' is no port or range of ports")]
+    Ports(String),
+    #[error("'{0}' is no host name or address")]
+    Host(String),
+    #[error(transparent)]
+    Rate(#[from] units::ParseError),
+    #[error("it is no object")]
+    NotAnObject,
+    #[error("it has no field IP/HOST")]
+    NoHost,
 }
 
 /// A server of a list.
@@ -57,6 +89,12 @@ pub struct ServerList {
     pub servers: Vec<ListedServer>,
 }
 
+impl From<FormatError> for ListError {
+    fn from(problem: FormatError) -> Self {
+        ListError::Format { problem }
+    }
+}
+
 impl ServerList {
     /// Reads a list.
     ///
@@ -70,7 +108,7 @@ impl ServerList {
         let mut known = HashSet::new();
         servers.retain(|server| known.insert((server.host.clone(), server.ports)));
         if servers.is_empty() {
-            return Err(ListError::Format { why: "it has no server".to_owned() });
+            return Err(FormatError::Empty.into());
         }
         Ok(ServerList { servers })
     }
@@ -86,51 +124,47 @@ fn of_lines(text: &str) -> Result<Vec<ListedServer>, ListError> {
         if servers.len() >= MAX_SERVERS {
             return Err(ListError::TooMany);
         }
-        let server =
-            of_line(line).map_err(|why| ListError::Format { why: format!("line {number}: {why}") });
-        servers.push(server?);
+        let wrong = |problem| FormatError::Line { line: number, problem };
+        servers.push(of_line(line).map_err(|problem| ListError::from(wrong(problem)))?);
     }
     Ok(servers)
 }
 
-fn of_line(line: &str) -> Result<ListedServer, String> {
+fn of_line(line: &str) -> Result<ListedServer, EntryError> {
     let mut fields = line.split_whitespace();
     let mut field = || fields.next().unwrap_or_default();
     let (host, given_ports, rate) = (field(), field(), field());
-    let ports = ports(given_ports)
-        .ok_or_else(|| format!("'{}' is no port or range of ports", short(given_ports)))?;
+    let ports = ports(given_ports).ok_or_else(|| EntryError::Ports(short(given_ports)))?;
     let rate = match rate {
         "" | "-" => None,
-        rate => Some(rate.parse::<BitRate>().map_err(|error| error.to_string())?),
+        rate => Some(rate.parse::<BitRate>()?),
     };
     let location = location(&[&fields.collect::<Vec<_>>().join(" ")]);
     Ok(ListedServer { host: host_name(host)?, ports, rate, location })
 }
 
 fn of_json(text: &str) -> Result<Vec<ListedServer>, ListError> {
-    let wrong = |why: String| ListError::Format { why };
-    let document: Value = serde_json::from_str(text)
-        .map_err(|error| wrong(format!("it begins like JSON and is not: {error}")))?;
+    let document: Value =
+        serde_json::from_str(text).map_err(|error| FormatError::NotJson(error.to_string()))?;
     let entries = match &document {
         Value::Array(entries) => entries,
         Value::Object(object) => match field(object, &["servers"]) {
             Some(Value::Array(entries)) => entries,
-            _ => return Err(wrong("this JSON is no list of servers".to_owned())),
+            _ => return Err(FormatError::OtherJson.into()),
         },
-        _ => return Err(wrong("this JSON is no list of servers".to_owned())),
+        _ => return Err(FormatError::OtherJson.into()),
     };
     if entries.len() > MAX_SERVERS {
         return Err(ListError::TooMany);
     }
     let read = |(number, entry): (usize, &Value)| {
-        let entry = entry.as_object().ok_or("it is no object".to_owned());
-        let server = entry.and_then(of_object);
-        server.map_err(|why| wrong(format!("entry {number}: {why}")))
+        let server = entry.as_object().ok_or(EntryError::NotAnObject).and_then(of_object);
+        server.map_err(|problem| FormatError::Entry { entry: number, problem }.into())
     };
     (1..).zip(entries).map(read).collect()
 }
 
-fn of_object(entry: &Map<String, Value>) -> Result<ListedServer, String> {
+fn of_object(entry: &Map<String, Value>) -> Result<ListedServer, EntryError> {
     let text = |names: &[&str]| -> String {
         match field(entry, names) {
             Some(Value::String(text)) => text.trim().to_owned(),
@@ -140,7 +174,7 @@ fn of_object(entry: &Map<String, Value>) -> Result<ListedServer, String> {
     };
     let host = text(&["IP/HOST", "HOST", "IP", "ADDRESS"]);
     if host.is_empty() {
-        return Err("it has no field IP/HOST".to_owned());
+        return Err(EntryError::NoHost);
     }
     // Some exports have the command: iperf3 -c HOST -p 5201-5210.
     let after = |option: &str| {
@@ -152,8 +186,7 @@ fn of_object(entry: &Map<String, Value>) -> Result<ListedServer, String> {
         none if none.is_empty() => after("-p").unwrap_or_else(|| PORT.to_string()),
         given => given,
     };
-    let ports = ports(&given_ports)
-        .ok_or_else(|| format!("'{}' is no port or range of ports", short(&given_ports)))?;
+    let ports = ports(&given_ports).ok_or_else(|| EntryError::Ports(short(&given_ports)))?;
     let rate = match text(&["GB/S", "GBPS"]) {
         none if none.is_empty() => text(&["RATE"]).parse::<BitRate>().ok(),
         given => gigabits(&given),
@@ -197,14 +230,14 @@ fn ports(text: &str) -> Option<(u16, u16)> {
 }
 
 /// A name or address that may be given to the resolver.
-fn host_name(text: &str) -> Result<String, String> {
+fn host_name(text: &str) -> Result<String, EntryError> {
     let text = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
     let is_sound = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':' | '%');
     let starts = text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == ':');
     if starts && text.len() <= MAX_NAME && text.chars().all(is_sound) {
         Ok(text.to_owned())
     } else {
-        Err(format!("'{}' is no host name or address", short(text)))
+        Err(EntryError::Host(short(text)))
     }
 }
 

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::{self, JoinHandle};
-use study::{Part, Run};
+use study::{CellRun, Part};
 use units::ByteCount;
 
 /// Most captures of a study.
@@ -54,7 +54,7 @@ impl Captures {
     pub(crate) fn file(
         &self,
         part: &Part,
-        run: Run,
+        run: CellRun,
         attempt: u32,
     ) -> io::Result<Option<CaptureFile>> {
         let is_further = run.repeat > 1;
@@ -74,7 +74,7 @@ impl Captures {
 }
 
 /// `cell-7.pcapng`, or with the name of the study's part.
-fn name(part: &str, run: Run) -> String {
+fn name(part: &str, run: CellRun) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
     let part: String = part.chars().take(100).map(plain).collect();
     let dash = if part.is_empty() { "" } else { "-" };
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn names_are_plain() {
-        let run = Run { cell: 7, repeat: 1 };
+        let run = CellRun { cell: 7, repeat: 1 };
         assert_eq!(name("", run), "cell-7.pcapng");
         assert_eq!(name("up/../down", run), "up____down-cell-7.pcapng");
     }

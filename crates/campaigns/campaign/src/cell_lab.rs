@@ -16,7 +16,7 @@ use record::{Direction, FlowFigures, Measurement, PathReport, Protocol};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
-use study::{Part, Run, Test};
+use study::{CellRun, Part, Test};
 use topology::PathSpec;
 
 /// What all runs of a study share.
@@ -43,7 +43,7 @@ impl Testbed for Shared {
         run(test, seed, self, capture, stop)
     }
 
-    fn capture(&self, part: &Part, run: Run, attempt: u32) -> io::Result<Option<CaptureFile>> {
+    fn capture(&self, part: &Part, run: CellRun, attempt: u32) -> io::Result<Option<CaptureFile>> {
         match &self.captures {
             Some(captures) => captures.file(part, run, attempt),
             None => Ok(None),

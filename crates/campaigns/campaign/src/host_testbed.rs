@@ -23,7 +23,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
-use study::{Part, RealHosts, RemoteHost, Run, Servers, Side, Test};
+use study::{CellRun, Part, RealHosts, RemoteHost, Servers, Side, Test};
 use units::ByteCount;
 
 /// How the hosts of a study are reached.
@@ -133,7 +133,7 @@ impl<'a> HostTestbed<'a> {
 }
 
 impl Testbed for HostTestbed<'_> {
-    fn capture(&self, _: &Part, _: Run, _: u32) -> io::Result<Option<CaptureFile>> {
+    fn capture(&self, _: &Part, _: CellRun, _: u32) -> io::Result<Option<CaptureFile>> {
         Ok(None)
     }
 

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
 use std::thread;
 use std::time::Duration;
-use study::{Part, Run, Study};
+use study::{CellRun, Part, Study};
 use units::ByteCount;
 
 /// Files of all programs under way.
@@ -53,7 +53,7 @@ pub enum Event<'a> {
         /// Its part.
         part: &'a Part,
         /// Which run.
-        run: Run,
+        run: CellRun,
         /// From 1.
         attempt: u32,
     },
@@ -62,7 +62,7 @@ pub enum Event<'a> {
         /// Its part.
         part: &'a Part,
         /// Which run.
-        run: Run,
+        run: CellRun,
         /// Why.
         reason: &'a str,
     },
@@ -81,12 +81,12 @@ pub enum Event<'a> {
 enum Message<'a> {
     Begins {
         part: &'a Part,
-        run: Run,
+        run: CellRun,
         attempt: u32,
     },
     Retried {
         part: &'a Part,
-        run: Run,
+        run: CellRun,
         reason: String,
     },
     Ended {
@@ -212,7 +212,7 @@ fn queue<'a>(study: &'a Study, store: &Store) -> Result<VecDeque<Job<'a>>, Campa
 }
 
 /// A plan is checked as a whole before: every cell is one that can run.
-fn job(part: &Part, run: Run) -> Option<Job<'_>> {
+fn job(part: &Part, run: CellRun) -> Option<Job<'_>> {
     let test = part.plan.test(&part.plan.cell(run.cell)).ok()?;
     Some(Job { part, run, test })
 }
@@ -306,7 +306,7 @@ impl<'a> Worker<'_, 'a> {
             Err(_) => (RunStatus::Failed, Vec::new()),
         };
         let (flows, measurements) = flows.into_iter().unzip();
-        let Run { cell, repeat } = run;
+        let CellRun { cell, repeat } = run;
         let took_s = began.elapsed().as_secs_f64();
         let run = StudyRun {
             cell,

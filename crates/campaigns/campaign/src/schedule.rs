@@ -9,7 +9,7 @@ use perf::StopFlag;
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Duration;
-use study::{Part, Run, Test};
+use study::{CellRun, Part, Test};
 
 /// Runs that were not valid beside another one, after which all run alone.
 const TOLERATED: u32 = 3;
@@ -21,7 +21,7 @@ const POLL: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(crate) struct Job<'a> {
     pub(crate) part: &'a Part,
-    pub(crate) run: Run,
+    pub(crate) run: CellRun,
     pub(crate) test: Test,
 }
 
@@ -128,7 +128,7 @@ mod tests {
 
     fn jobs(study: &Study) -> VecDeque<Job<'_>> {
         let part = &study.parts[0];
-        let job = |run: Run| {
+        let job = |run: CellRun| {
             let test = part.plan.test(&part.plan.cell(run.cell)).unwrap();
             Job { part, run, test }
         };

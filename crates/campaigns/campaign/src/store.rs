@@ -274,7 +274,7 @@ impl Store {
         let version = self.version()?;
         let mut packed = Vec::new();
         for measurement in &measured.measurements {
-            packed.push(pack(measurement).map_err(|why| self.damaged(why))?);
+            packed.push(pack(measurement).map_err(|error| self.damaged(error.to_string()))?);
         }
         self.attempt(|connection| {
             let transaction = connection.transaction()?;
@@ -432,10 +432,11 @@ fn signed(number: usize) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-fn pack(measurement: &Measurement) -> Result<Vec<u8>, String> {
+fn pack(measurement: &Measurement) -> io::Result<Vec<u8>> {
     let mut packer = GzEncoder::new(Vec::new(), Compression::fast());
-    serde_json::to_writer(&mut packer, measurement).map_err(|error| error.to_string())?;
-    packer.flush().and_then(|()| packer.finish()).map_err(|error| error.to_string())
+    serde_json::to_writer(&mut packer, measurement)?;
+    packer.flush()?;
+    packer.finish()
 }
 
 /// What an error of SQLite means for a study.

@@ -7,7 +7,7 @@ use record::{FlowFigures, Measurement, StartSkew};
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
-use study::{Part, Run, Test};
+use study::{CellRun, Part, Test};
 
 /// Where the cells of a study run.
 pub(crate) trait Testbed: Sync {
@@ -21,7 +21,7 @@ pub(crate) trait Testbed: Sync {
     ) -> Result<Attempt, AttemptError>;
 
     /// The file for a capture of an attempt at a run, if one is kept.
-    fn capture(&self, part: &Part, run: Run, attempt: u32) -> io::Result<Option<CaptureFile>>;
+    fn capture(&self, part: &Part, run: CellRun, attempt: u32) -> io::Result<Option<CaptureFile>>;
 
     /// Runs that may be under way at once, of those that the user allows.
     fn at_once(&self, allowed: u32) -> u32;

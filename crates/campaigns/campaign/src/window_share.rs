@@ -80,7 +80,7 @@ fn measure(path: &PathSpec, stop: &StopFlag) -> Result<Option<f64>, AttemptError
          {key} = [\"{value}\"]\n[traffic]\nduration = \"300ms\""
     );
     let plan = Plan::parse(&plan).map_err(|error| AttemptError::Path(error.to_string()))?;
-    let test = plan.test(&plan.cell(0)).map_err(AttemptError::Path)?;
+    let test = plan.test(&plan.cell(0)).map_err(|error| AttemptError::Path(error.to_string()))?;
     // No window is asked, so this does not come back here.
     let attempt = cell_lab::run(&test, 1, &Shared::default(), None, stop)?;
     let measurement = attempt.flows.first().map(|(_, measurement)| measurement);

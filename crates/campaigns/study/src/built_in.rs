@@ -8,6 +8,7 @@ mod netherlight;
 mod runs;
 mod understanding;
 
+use crate::plan::PlanError;
 use crate::study::{Part, Study};
 use record::{StudyRun, StudyTrend};
 use runs::Runs;
@@ -53,6 +54,16 @@ pub const BUILT_IN: &[BuiltIn] = &[
     emulab::STUDY,
 ];
 
+/// A built-in study that is not available as asked for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each message says what its fields are")]
+pub enum BuiltInError {
+    #[error("{study} has no trend '{name}'; it has {known}")]
+    NoTrend { study: &'static str, name: String, known: String },
+    #[error("{name}: {error}")]
+    Part { name: String, error: PlanError },
+}
+
 impl BuiltIn {
     /// By its name.
     #[must_use]
@@ -68,8 +79,8 @@ impl BuiltIn {
     /// The study, or the parts of it that one trend needs.
     ///
     /// # Errors
-    /// No trend has that name; the message lists those that exist.
-    pub fn study(&self, quick: bool, only: Option<&str>) -> Result<Study, String> {
+    /// [`BuiltInError`].
+    pub fn study(&self, quick: bool, only: Option<&str>) -> Result<Study, BuiltInError> {
         let needed = match only {
             None => None,
             Some(name) => Some(self.trend(name)?.parts),
@@ -77,7 +88,8 @@ impl BuiltIn {
         let wanted = |name: &str| needed.is_none_or(|parts| parts.contains(&name));
         let parts = self.parts.iter().filter(|(name, _)| wanted(name));
         let parts = parts.map(|(name, text)| {
-            Part::parse(name, text, quick).map_err(|error| format!("{name}: {error}"))
+            let part = Part::parse(name, text, quick);
+            part.map_err(|error| BuiltInError::Part { name: (*name).to_owned(), error })
         });
         Ok(Study {
             name: self.name.to_owned(),
@@ -87,10 +99,11 @@ impl BuiltIn {
         })
     }
 
-    fn trend(&self, name: &str) -> Result<&'static Trend, String> {
+    fn trend(&self, name: &str) -> Result<&'static Trend, BuiltInError> {
         self.trends.iter().find(|trend| trend.name == name).ok_or_else(|| {
             let known: Vec<&str> = self.trends().collect();
-            format!("{} has no trend '{name}'; it has {}", self.name, known.join(", "))
+            let known = known.join(", ");
+            BuiltInError::NoTrend { study: self.name, name: name.to_owned(), known }
         })
     }
 }

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// One test to be run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Run {
+pub struct CellRun {
     /// The cell's number.
     pub cell: usize,
     /// From 1.
@@ -84,10 +84,10 @@ impl Plan {
 
     /// Every test, in the order to be run: the same for the same plan.
     #[must_use]
-    pub fn runs(&self) -> Vec<Run> {
+    pub fn runs(&self) -> Vec<CellRun> {
         let cells = self.cells();
-        let repeat = |repeat| (0..cells).map(move |cell| Run { cell, repeat });
-        let mut runs: Vec<Run> = (1..=self.repeats.count).flat_map(repeat).collect();
+        let repeat = |repeat| (0..cells).map(move |cell| CellRun { cell, repeat });
+        let mut runs: Vec<CellRun> = (1..=self.repeats.count).flat_map(repeat).collect();
         let mut random = Pcg64::seed_from_u64(self.repeats.seed);
         match self.repeats.order {
             Order::Plan => runs.sort_unstable(),
@@ -102,7 +102,7 @@ impl Plan {
 
     /// The tests to be added to those that are stored, in the order to be run.
     #[must_use]
-    pub fn further_runs(&self, stored: &[StudyRun]) -> Vec<Run> {
+    pub fn further_runs(&self, stored: &[StudyRun]) -> Vec<CellRun> {
         if self.repeats.until.is_none() {
             return Vec::new();
         }
@@ -119,9 +119,9 @@ impl Plan {
             let more = self.repeats.to_add(done, &goodputs);
             // An interruption can have left a gap.
             let missing = (1..).filter(move |repeat| !repeats.contains(repeat));
-            missing.take(more as usize).map(move |repeat| Run { cell, repeat })
+            missing.take(more as usize).map(move |repeat| CellRun { cell, repeat })
         });
-        let mut runs: Vec<Run> = runs.collect();
+        let mut runs: Vec<CellRun> = runs.collect();
         if self.repeats.order != Order::Plan {
             let seed = self.repeats.seed.wrapping_add(stored.len() as u64);
             let mut random = Pcg64::seed_from_u64(seed);
@@ -132,7 +132,7 @@ impl Plan {
 
     /// The seed of a test's path: of the plan's seed, the cell and the repeat.
     #[must_use]
-    pub fn seed(&self, run: Run) -> u64 {
+    pub fn seed(&self, run: CellRun) -> u64 {
         let of_run = (run.cell as u64) << 20 | u64::from(run.repeat);
         let mixed = self.repeats.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ of_run;
         Pcg64::seed_from_u64(mixed).next_u64()

@@ -26,11 +26,30 @@ struct MeasuredCell {
     goodputs: Vec<f64>,
 }
 
+/// Two studies without a common cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the studies have no measured cell in common: the same values of the same factors")]
+pub struct NoCommonCell;
+
+/// A difference between cells that a mean of their ratios would hide.
+#[derive(Debug, thiserror::Error)]
+enum Unlike {
+    #[error("a cell has no goodput")]
+    NoGoodput,
+    #[error("the cells have different factors")]
+    Factors,
+    #[error("the changes differ, from {extremes}")]
+    Changes { extremes: String },
+}
+
 /// Compares the goodput of the cells that two studies have in common, whatever their plans fix.
 ///
 /// # Errors
-/// They have no measured cell in common.
-pub fn compare(first: StudyRuns<'_>, second: StudyRuns<'_>) -> Result<StudyComparison, String> {
+/// [`NoCommonCell`].
+pub fn compare(
+    first: StudyRuns<'_>,
+    second: StudyRuns<'_>,
+) -> Result<StudyComparison, NoCommonCell> {
     let (before, after) = (measured(first), measured(second));
     let by_key: BTreeMap<&Key, &MeasuredCell> =
         after.iter().map(|cell| (&cell.key, cell)).collect();
@@ -38,16 +57,13 @@ pub fn compare(first: StudyRuns<'_>, second: StudyRuns<'_>) -> Result<StudyCompa
     let mut cells: Vec<ComparedCell> =
         pairs.map(|(before, after)| compared(before, after)).collect();
     if cells.is_empty() {
-        return Err(
-            "the studies have no measured cell in common: the same values of the same factors"
-                .to_owned(),
-        );
+        return Err(NoCommonCell);
     }
     let unmatched = (before.len() + after.len()).saturating_sub(2 * cells.len());
     let significant = mark_significant(&mut cells);
     let (overall, unlike) = match overall(&before, &cells) {
         Ok(overall) => (Some(overall), None),
-        Err(unlike) => (None, Some(unlike)),
+        Err(unlike) => (None, Some(unlike.to_string())),
     };
     let mut comparison = StudyComparison {
         schema: STUDY_COMPARISON_SCHEMA.to_owned(),
@@ -71,11 +87,11 @@ pub fn compare(first: StudyRuns<'_>, second: StudyRuns<'_>) -> Result<StudyCompa
 /// The geometric mean of the cells' ratios.
 ///
 /// # Errors
-/// The cells are not alike, and why: a mean of cells with other factors, or whose goodputs
+/// The cells are not alike: a mean of cells with other factors, or whose goodputs
 /// changed by other factors, describes none of them.
-fn overall(measured: &[MeasuredCell], cells: &[ComparedCell]) -> Result<MeanRatio, String> {
+fn overall(measured: &[MeasuredCell], cells: &[ComparedCell]) -> Result<MeanRatio, Unlike> {
     if cells.iter().any(|cell| cell.goodput_bps.iter().any(|rate| *rate <= 0.0)) {
-        return Err("a cell has no goodput".to_owned());
+        return Err(Unlike::NoGoodput);
     }
     let is_compared = |part: &str| cells.iter().any(|cell| cell.part == part);
     let mut factors = measured
@@ -84,7 +100,7 @@ fn overall(measured: &[MeasuredCell], cells: &[ComparedCell]) -> Result<MeanRati
         .map(|cell| cell.key.1.iter().map(|(factor, _)| factor.as_str()).collect::<Vec<_>>());
     let first = factors.next();
     if factors.any(|other| Some(other) != first) {
-        return Err("the cells have different factors".to_owned());
+        return Err(Unlike::Factors);
     }
     let ratio = |cell: &ComparedCell| cell.goodput_bps[1] / cell.goodput_bps[0];
     let logarithms: Vec<f64> = cells.iter().map(|cell| ratio(cell).ln()).collect();
@@ -96,7 +112,7 @@ fn overall(measured: &[MeasuredCell], cells: &[ComparedCell]) -> Result<MeanRati
             .flatten()
             .map(|cell| format!("{} ({})", change(ratio(cell) - 1.0), cell.label));
         let named: Vec<String> = named.collect();
-        format!("the changes differ, from {}", named.join(" to "))
+        Unlike::Changes { extremes: named.join(" to ") }
     })
 }
 
@@ -319,7 +335,12 @@ count = 3
             PLAN.replace("window = [\"64KiB\", \"128KiB\", \"256KiB\"]", "streams = [1, 2, 3]");
         let second = Study::of_plan("second", &other, false).unwrap();
         let runs = runs(&[[5.0; 3], [5.0; 3], [5.0; 3]]);
-        assert!(compare((&first, &runs), (&second, &runs)).unwrap_err().contains("no measured"));
+        assert!(
+            compare((&first, &runs), (&second, &runs))
+                .unwrap_err()
+                .to_string()
+                .contains("no measured")
+        );
         // The same in both: nothing differs.
         let same = compare((&first, &runs), (&first, &runs)).unwrap();
         assert_eq!((same.significant, same.differing.len(), same.ratio), (0, 0, Some(1.0)));

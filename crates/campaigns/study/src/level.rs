@@ -2,10 +2,10 @@
 
 use crate::program::Program;
 use crate::setting::{Setting, ValueKind};
-use crate::value::{Value, number_of};
-use crate::written::Written;
+use crate::value::{Value, ValueError, number_of};
 use std::sync::Arc;
 use std::time::Duration;
+use topology::toml_text::Written;
 use units::{BitRate, ByteCount};
 
 /// One value of a setting.
@@ -36,7 +36,7 @@ impl Level {
 }
 
 /// The most values of one factor.
-const MAX_LEVELS: usize = 1_000;
+pub(crate) const MAX_LEVELS: usize = 1_000;
 
 impl Setting {
     /// The values that a plan gives it.
@@ -47,7 +47,7 @@ impl Setting {
         &self,
         written: &Written,
         programs: &[Arc<Program>],
-    ) -> Result<Vec<Level>, String> {
+    ) -> Result<Vec<Level>, ValueError> {
         match written {
             // A file name may have two dots as well.
             Written::One(text) if text.contains("..") && text.starts_with(is_digit) => {
@@ -55,10 +55,10 @@ impl Setting {
             }
             Written::One(text) => Ok(vec![self.level(text, programs)?]),
             Written::List(items) if items.is_empty() => {
-                Err(format!("{self} has no values; write at least one"))
+                Err(ValueError::NoValues { setting: self.to_string() })
             }
             Written::List(items) if items.len() > MAX_LEVELS => {
-                Err(format!("{self} has {} values; at most {MAX_LEVELS}", items.len()))
+                Err(ValueError::TooManyValues { setting: self.to_string(), count: items.len() })
             }
             Written::List(items) => {
                 items.iter().map(|(text, _)| self.level(text, programs)).collect()
@@ -70,7 +70,7 @@ impl Setting {
     ///
     /// # Errors
     /// It is not valid, in words.
-    pub(crate) fn level(&self, text: &str, programs: &[Arc<Program>]) -> Result<Level, String> {
+    pub(crate) fn level(&self, text: &str, programs: &[Arc<Program>]) -> Result<Level, ValueError> {
         let text = text.trim();
         let multiple = text.strip_suffix("bdp").filter(|_| self.kind() == ValueKind::Bytes);
         let value = match multiple {
@@ -81,16 +81,15 @@ impl Setting {
     }
 
     /// `FIRST..LAST [bdp] [xFACTOR | +STEP | log COUNT | linear COUNT]`.
-    fn range(&self, text: &str) -> Result<Vec<Level>, String> {
+    fn range(&self, text: &str) -> Result<Vec<Level>, ValueError> {
         let kind = self.kind();
         if kind == ValueKind::Word {
-            return Err(format!("{self} takes words, not a range; write a list"));
+            return Err(ValueError::RangeOfWords { setting: self.to_string() });
         }
         let wrong = || {
-            format!(
-                "'{text}' is not a range; write FIRST..LAST and how it is divided: x2, +STEP, \
-                 log COUNT or linear COUNT"
-            )
+            let wanted = "a range; write FIRST..LAST and how it is divided: x2, +STEP, log COUNT \
+                          or linear COUNT";
+            ValueError::form(text, wanted)
         };
         let (first, rest) = text.split_once("..").ok_or_else(wrong)?;
         let mut words = rest.split_whitespace().peekable();
@@ -99,7 +98,7 @@ impl Setting {
         let unit = if per_bdp { ValueKind::Count } else { kind };
         let (first, last) = (number_of(unit, first.trim())?, number_of(unit, last)?);
         if first > last {
-            return Err(format!("the range '{text}' is empty; its first value is the lower one"));
+            return Err(ValueError::EmptyRange(text.to_owned()));
         }
         let numbers = match (words.next(), words.next(), words.next()) {
             (None, None, None) => multiplied(first, last, 2.0),
@@ -112,12 +111,7 @@ impl Setting {
             (Some("linear"), Some(count), None) => divided(first, last, count, false),
             _ => return Err(wrong()),
         };
-        let numbers = numbers.ok_or_else(|| {
-            format!(
-                "'{text}' cannot be divided like that; at most {MAX_LEVELS} values, a factor \
-                     above 1, a step above 0, and a first value above 0 for factors and log"
-            )
-        })?;
+        let numbers = numbers.ok_or_else(|| ValueError::Division(text.to_owned()))?;
         Ok(numbers.into_iter().map(|number| of_number(unit, number, per_bdp)).collect())
     }
 }
@@ -127,16 +121,16 @@ const LONGEST: Duration = Duration::from_secs(24 * 3600);
 /// The longest warm-up, as of the client.
 const LONGEST_OMIT: Duration = Duration::from_secs(600);
 /// The most streams of one flow, as of the client.
-const MAX_STREAMS: f64 = 128.0;
+pub(crate) const MAX_STREAMS: f64 = 128.0;
 
 impl Setting {
     /// Refuses a number outside of the bounds of the setting.
-    pub(crate) fn check_level(&self, level: &Level) -> Result<(), String> {
+    pub(crate) fn check_level(&self, level: &Level) -> Result<(), ValueError> {
         let (Some(number), text) = (level.number(), &level.text) else { return Ok(()) };
         match self {
             Setting::OfFlow(_, setting) => setting.check_level(level),
             Setting::Streams if !(1.0..=MAX_STREAMS).contains(&number) => {
-                Err(format!("streams = {text}; it is 1 to {MAX_STREAMS}"))
+                Err(ValueError::Streams(text.clone()))
             }
             Setting::Start => check_time(number, "start", 0.0, LONGEST),
             Setting::Duration => check_time(number, "duration", 0.1, LONGEST),
@@ -146,11 +140,17 @@ impl Setting {
     }
 }
 
-fn check_time(seconds: f64, what: &str, least: f64, most: Duration) -> Result<(), String> {
-    let is_within = Duration::try_from_secs_f64(seconds).is_ok_and(|time| time <= most);
-    (is_within && seconds >= least)
-        .then_some(())
-        .ok_or_else(|| format!("{what} is {least} s to {} s", most.as_secs()))
+fn check_time(
+    seconds: f64,
+    setting: &'static str,
+    min: f64,
+    max: Duration,
+) -> Result<(), ValueError> {
+    let is_within = Duration::try_from_secs_f64(seconds).is_ok_and(|time| time <= max);
+    match is_within && seconds >= min {
+        true => Ok(()),
+        false => Err(ValueError::Time { setting, min, max: max.as_secs() }),
+    }
 }
 
 fn is_digit(character: char) -> bool {
@@ -224,7 +224,7 @@ fn of_number(kind: ValueKind, number: f64, per_bdp: bool) -> Level {
 mod tests {
     use super::*;
 
-    fn numbers(setting: &Setting, text: &str) -> Result<Vec<f64>, String> {
+    fn numbers(setting: &Setting, text: &str) -> Result<Vec<f64>, ValueError> {
         let levels = setting.levels(&Written::One(text.to_owned()), &[])?;
         Ok(levels.iter().filter_map(Level::number).collect())
     }
@@ -264,7 +264,7 @@ mod tests {
 
     #[test]
     fn a_range_that_cannot_be_divided_is_refused() {
-        let refused = |setting: &Setting, text| numbers(setting, text).unwrap_err();
+        let refused = |setting: &Setting, text| numbers(setting, text).unwrap_err().to_string();
         assert!(refused(&Setting::Streams, "8..1").contains("empty"));
         for text in ["0..8", "1..8 x1", "1..8 +0", "1..8 log 1", "1..1000000 +1", "1..inf"] {
             refused(&Setting::Streams, text);

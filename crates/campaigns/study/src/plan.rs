@@ -20,20 +20,20 @@
 //! together: the first values of all, the second ones, and so on. `[path]` and `[traffic]` fix
 //! the others. A plan is checked as a whole: every cell is one that can run.
 
-mod error;
 mod hosts;
 mod plots;
 mod reader;
 mod repeats;
 
-pub use error::PlanError;
 pub use repeats::{Order, Repeats, Until};
+pub use topology::toml_text::TomlError as PlanError;
 
 use crate::level::Level;
 use crate::program::Program;
 use crate::real_hosts::RealHosts;
 use crate::setting::Setting;
 use crate::test::{Sysctl, Test};
+use crate::test_error::TestError;
 use crate::traffic;
 use crate::value::{Hosts, Source, Value};
 use record::StudyPlot;
@@ -178,8 +178,8 @@ impl Plan {
     /// What runs in a cell.
     ///
     /// # Errors
-    /// The values of the cell contradict each other, in words.
-    pub fn test(&self, cell: &Cell) -> Result<Test, String> {
+    /// The values of the cell contradict each other.
+    pub fn test(&self, cell: &Cell) -> Result<Test, TestError> {
         let varied = self.factors.iter().map(|factor| &factor.setting).zip(&cell.levels);
         let fixed = self.fixed.iter().map(|(setting, level)| (setting, level));
         let (flows, hosts) = (self.flow_names(), self.real_hosts.as_ref());

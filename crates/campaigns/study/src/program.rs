@@ -17,7 +17,7 @@
 mod output;
 mod written;
 
-pub use output::{Output, Reported};
+pub use output::{NoGoodput, Output, Reported};
 pub(crate) use written::WrittenProgram;
 
 use record::{StudyProgram, StudyProgramFile};

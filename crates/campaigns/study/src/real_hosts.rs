@@ -1,6 +1,6 @@
 //! The hosts of a study that runs between real hosts instead of in labs.
 
-use crate::value::Hosts;
+use crate::value::{Hosts, ValueError};
 use std::fmt;
 
 /// The hosts of a study that runs between real hosts.
@@ -71,7 +71,7 @@ impl RealHosts {
 
 impl RemoteHost {
     /// `HOST`, `USER@HOST`, or either with `=ADDRESS`.
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str) -> Result<Self, ValueError> {
         let (ssh, address) = match text.split_once('=') {
             Some((ssh, address)) => (ssh, Some(address)),
             None => (text, None),
@@ -79,10 +79,10 @@ impl RemoteHost {
         let (user, host) =
             ssh.split_once('@').map_or((None, ssh), |(user, host)| (Some(user), host));
         if !is_host(host) || !user.is_none_or(is_user) {
-            return Err(format!("'{text}' is not a host; write HOST or USER@HOST"));
+            return Err(ValueError::form(text, "a host; write HOST or USER@HOST"));
         }
         if let Some(address) = address.filter(|address| !is_host(address)) {
-            return Err(format!("'{address}' is not an address at which clients reach {ssh}"));
+            return Err(ValueError::Address { address: address.to_owned(), ssh: ssh.to_owned() });
         }
         Ok(RemoteHost { ssh: ssh.to_owned(), address: address.map(str::to_owned) })
     }
@@ -90,9 +90,9 @@ impl RemoteHost {
 
 impl Servers {
     /// `HOST`, `HOST:PORT` or `[ADDRESS]:PORT`.
-    pub(crate) fn running(text: &str) -> Result<Self, String> {
+    pub(crate) fn running(text: &str) -> Result<Self, ValueError> {
         const PORT: u16 = 5201;
-        let wrong = || format!("'{text}' is not a server; write HOST, HOST:PORT or [ADDRESS]:PORT");
+        let wrong = || ValueError::form(text, "a server; write HOST, HOST:PORT or [ADDRESS]:PORT");
         let (address, port) = match text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
             Some((address, "")) => (address, None),
             Some((address, port)) => (address, Some(port.strip_prefix(':').ok_or_else(wrong)?)),

@@ -1,5 +1,6 @@
 //! What a study varies or fixes.
 
+use crate::value::ValueError;
 use std::fmt;
 
 /// A setting that a plan varies or fixes, by the name that plans use.
@@ -115,7 +116,7 @@ impl Setting {
     ///
     /// # Errors
     /// No setting has that name; the message lists those that exist.
-    pub fn parse(name: &str) -> Result<Self, String> {
+    pub fn parse(name: &str) -> Result<Self, ValueError> {
         if let Some((_, setting)) = NAMES.iter().find(|(known, _)| *known == name) {
             return Ok(setting.clone());
         }
@@ -132,24 +133,25 @@ impl Setting {
         }
         let known: Vec<&str> = NAMES.iter().map(|(known, _)| *known).collect();
         let keys: Vec<&str> = topology::KEYS.iter().map(|key| key.name).collect();
-        Err(format!(
-            "no setting '{name}'; settings are {}, net.* sysctls, and the keys of a path: {}",
+        let known = format!(
+            "settings are {}, net.* sysctls, and the keys of a path: {}{}",
             known.join(", "),
-            keys.join(", ")
-        ))
+            keys.join(", "),
+            topology::did_you_mean(name, known.iter().chain(&keys).copied())
+        );
+        Err(ValueError::unknown("setting", name, known))
     }
 
     /// By its name, which may begin with that of one of the `flows`.
-    pub(crate) fn parse_among(name: &str, flows: &[String]) -> Result<Self, String> {
+    pub(crate) fn parse_among(name: &str, flows: &[String]) -> Result<Self, ValueError> {
         let Some((flow, rest)) = name.split_once('.') else { return Setting::parse(name) };
         if !flows.iter().any(|known| known == flow) {
             return Setting::parse(name);
         }
         let setting = Setting::parse(rest)?;
         if !setting.is_of_flow() {
-            return Err(format!(
-                "{setting} is not a setting of a flow; write it without '{flow}.'"
-            ));
+            let setting = setting.to_string();
+            return Err(ValueError::NotOfFlow { setting, flow: flow.to_owned() });
         }
         Ok(Setting::OfFlow(flow.to_owned(), Box::new(setting)))
     }
@@ -232,6 +234,6 @@ mod tests {
         for name in ["window", "streams", "rtt", "up.rate", "net.ipv4.tcp_sack", "queue"] {
             assert_eq!(Setting::parse(name).unwrap().to_string(), name);
         }
-        assert!(Setting::parse("widnow").unwrap_err().contains("window"));
+        assert!(Setting::parse("widnow").unwrap_err().to_string().contains("window"));
     }
 }

@@ -3,6 +3,7 @@
 use crate::level::Level;
 use crate::real_hosts::RealHosts;
 use crate::setting::{Setting, Side};
+use crate::test_error::TestError;
 use crate::traffic::Traffic;
 use crate::value::{Buffers, Hosts, Value};
 use record::Protocol;
@@ -60,7 +61,7 @@ impl Test {
         real_hosts: Option<&RealHosts>,
         optional: &[Sysctl],
         settings: impl Iterator<Item = (&'a Setting, &'a Level)>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, TestError> {
         let mut keys: Vec<(&str, &str)> = Vec::new();
         let (mut window, mut buffers) = (None, Buffers::default());
         let mut hosts = real_hosts.map_or(Hosts::PAIR, RealHosts::counts);
@@ -90,7 +91,7 @@ impl Test {
             }
         }
         if keys.iter().any(|(key, _)| *key == "seed") {
-            return Err("the paths' seeds follow from that of [repeats]; remove seed".to_owned());
+            return Err(TestError::Seed);
         }
         if real_hosts.is_some() {
             // Of a real path nothing need be stated.
@@ -104,14 +105,14 @@ impl Test {
             keys.iter().map(|(key, value)| format!("{key}={value}")).collect();
         let rtt_known = real_hosts.is_none() || keys.iter().any(|(key, _)| *key == "rtt");
         let path = written.join(",");
-        let spec: PathSpec = path.parse().map_err(|error| format!("the path: {error}"))?;
+        let spec = path.parse::<PathSpec>()?;
         let window = window.map(|level| window_of(level, &spec)).transpose()?;
         let loss = keys.iter().find(|(key, _)| *key == "loss" || *key == "up.loss");
         let loss = loss.and_then(|(_, text)| text.parse().ok());
         flows.iter().try_for_each(Traffic::check)?;
         check_programs(&flows, hosts)?;
         if window.is_some() && flows.iter().all(|flow| flow.protocol == Protocol::Udp) {
-            return Err("udp has no window; remove it, or use tcp".to_owned());
+            return Err(TestError::UdpWindow);
         }
         Ok(Test { path, spec, rtt_known, loss, window, buffers, hosts, sysctls, flows })
     }
@@ -144,33 +145,29 @@ impl Test {
 }
 
 /// What the programs of a test cannot share.
-fn check_programs(flows: &[Traffic], hosts: Hosts) -> Result<(), String> {
+fn check_programs(flows: &[Traffic], hosts: Hosts) -> Result<(), TestError> {
     let programs = || flows.iter().filter_map(|flow| Some((flow, flow.program.as_ref()?)));
     let alone = flows.len() == 1 && hosts == Hosts::PAIR;
     if let Some((_, program)) = programs().find(|(_, program)| !alone && !program.has_port()) {
-        return Err(format!(
-            "the program '{}' has no {{port}}, which tells its connections from those of other flows",
-            program.name
-        ));
+        return Err(TestError::NoPort { program: program.name.clone() });
     }
     let mut congestion = programs().map(|(flow, _)| flow.congestion());
     let first = congestion.next();
     match congestion.find(|other| Some(*other) != first) {
-        Some(other) => Err(format!(
-            "programs with congestion = {} and {other}: they have that of their host, so it is \
-             the same for all programs of a test",
-            first.unwrap_or_default()
-        )),
+        Some(other) => {
+            let congestion = [first.unwrap_or_default(), other].map(str::to_owned);
+            Err(TestError::ProgramsCongestion { congestion })
+        }
         None => Ok(()),
     }
 }
 
-fn window_of(level: &Level, path: &PathSpec) -> Result<ByteCount, String> {
+fn window_of(level: &Level, path: &PathSpec) -> Result<ByteCount, TestError> {
     let number = level.number().unwrap_or(0.0);
     let bytes = if level.per_bdp() {
-        let rate = path.rate().ok_or("a window in bdp needs a path with a rate")?;
+        let rate = path.rate().ok_or(TestError::WindowNeedsRate)?;
         if path.rtt() == Rtt::ZERO {
-            return Err("a window in bdp needs a path with an rtt".to_owned());
+            return Err(TestError::WindowNeedsRtt);
         }
         number * rate.as_f64() / 8.0 * path.rtt().secs_f64()
     } else {
@@ -178,8 +175,7 @@ fn window_of(level: &Level, path: &PathSpec) -> Result<ByteCount, String> {
     };
     // Half of tcp_rmem's most, of 31 bits, and two segments.
     if !(3_000.0..=1e9).contains(&bytes) {
-        let window = ByteCount::from_f64(bytes);
-        return Err(format!("a window of {window}; it is 3000 bytes to 1 GB"));
+        return Err(TestError::Window(ByteCount::from_f64(bytes)));
     }
     Ok(ByteCount::from_f64(bytes))
 }

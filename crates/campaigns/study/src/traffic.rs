@@ -3,6 +3,7 @@
 use crate::level::Level;
 use crate::program::{Placeholder, Program};
 use crate::setting::Setting;
+use crate::test_error::TestError;
 use crate::value::{Source, Value};
 use control::{Algorithm, UDT_ALGORITHMS};
 use model::IpVersion;
@@ -105,61 +106,61 @@ impl Traffic {
     }
 
     /// What its settings contradict.
-    pub(crate) fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<(), TestError> {
         self.program.as_ref().map_or(Ok(()), |program| self.check_program(program))?;
         if self.protocol == Protocol::Udp && self.bitrate.is_none() {
-            return Err("udp needs a bitrate, the rate that is offered".to_owned());
+            return Err(TestError::UdpBitrate);
         }
         if self.protocol != Protocol::Tcp && self.pacing.is_some() {
-            return Err("pacing is for tcp; udp and udt have their bitrate".to_owned());
+            return Err(TestError::Pacing);
         }
         if let (Protocol::Udt, Some(name)) = (self.protocol, &self.congestion)
             && Algorithm::for_udt(name).or(Algorithm::for_native(name)).is_none()
         {
-            return Err(format!("udt has no congestion control '{name}'; {}", udt_controls()));
+            return Err(TestError::UdtCongestion { name: name.clone() });
         }
         self.check_file()?;
         if self.omit.subsec_nanos() > 0 {
-            return Err("omit is a number of whole seconds, such as 2s".to_owned());
+            return Err(TestError::Omit);
         }
         Ok(())
     }
 
     /// A file is read from a disk of a rate, and sent by the client.
-    fn check_file(&self) -> Result<(), String> {
+    fn check_file(&self) -> Result<(), TestError> {
         if self.source == Source::Memory {
             return Ok(());
         }
         if self.protocol == Protocol::Udp {
-            return Err("udp sends what it makes; source = file is for tcp and udt".to_owned());
+            return Err(TestError::FileOverUdp);
         }
         if self.direction != Direction::Forward {
-            return Err("source = file is what the client sends; direction is forward".to_owned());
+            return Err(TestError::FileDirection);
         }
         if self.disk.is_none_or(|rate| rate == BitRate::ZERO) {
-            return Err("source = file needs disk, the rate of the disk that it is on".to_owned());
+            return Err(TestError::FileDisk);
         }
         if self.chunk.is_some_and(|chunk| !CHUNKS.contains(&chunk)) {
-            return Err("chunk is 1 B to 64 MiB".to_owned());
+            return Err(TestError::Chunk);
         }
         Ok(())
     }
 
     /// A program can be told only what its command lines have a place for.
-    fn check_program(&self, program: &Program) -> Result<(), String> {
+    fn check_program(&self, program: &Program) -> Result<(), TestError> {
         let ignored = [
             (self.streams != 1, Placeholder::Streams, "streams"),
             (self.bitrate.is_some(), Placeholder::Bitrate, "bitrate"),
             (self.block.is_some(), Placeholder::Block, "block"),
         ];
-        let name = &program.name;
+        let name = || program.name.clone();
         for (set, placeholder, setting) in ignored {
             if set && !program.has(placeholder) {
-                let text = placeholder.text();
-                return Err(format!("the program '{name}' has no {text} for {setting}"));
+                let placeholder = placeholder.text();
+                return Err(TestError::NoPlaceholder { program: name(), placeholder, setting });
             }
         }
-        let fixed = if self.protocol != Protocol::Tcp {
+        let setting = if self.protocol != Protocol::Tcp {
             "protocol"
         } else if self.pacing.is_some() {
             "pacing"
@@ -170,7 +171,7 @@ impl Traffic {
         } else {
             return Ok(());
         };
-        Err(format!("{fixed} is not for programs: the command lines of '{name}' decide it"))
+        Err(TestError::NotForPrograms { setting, program: name() })
     }
 
     /// Congestion control of the sender; that of TCP is CUBIC unless the plan has another.
@@ -197,7 +198,7 @@ impl Traffic {
 }
 
 /// What UDT has to choose from; BBR in its native mode only.
-fn udt_controls() -> String {
+pub(crate) fn udt_controls() -> String {
     let names = UDT_ALGORITHMS.map(Algorithm::name).join(", ");
     format!("it has {names} and {}", Algorithm::Bbr.name())
 }

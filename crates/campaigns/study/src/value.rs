@@ -1,11 +1,60 @@
 //! Values of settings, read.
 
+use crate::level::{MAX_LEVELS, MAX_STREAMS};
 use crate::program::Program;
 use crate::setting::{Setting, ValueKind};
 use model::IpVersion;
 use record::{Direction, Protocol};
 use std::sync::Arc;
 use units::{BitRate, ByteCount, LossRatio, Rtt};
+
+/// A text that is not a setting, or not a value of one.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[expect(missing_docs, reason = "each message says what its fields are")]
+pub enum ValueError {
+    #[error("no {what} '{text}'; {known}")]
+    Unknown { what: &'static str, text: String, known: String },
+    #[error("{setting}={text}: {error}")]
+    Of { setting: String, text: String, error: Box<ValueError> },
+    #[error("'{text}' is not {wanted}")]
+    Form { text: String, wanted: &'static str },
+    #[error(
+        "hosts = '{0}'; write clients x servers, such as 4x2: 1 to {MAX_HOSTS} of each, not more \
+         servers than clients"
+    )]
+    Hosts(String),
+    #[error("'{address}' is not an address at which clients reach {ssh}")]
+    Address { address: String, ssh: String },
+    #[error("{setting} has no values; write at least one")]
+    NoValues { setting: String },
+    #[error("{setting} has {count} values; at most {MAX_LEVELS}")]
+    TooManyValues { setting: String, count: usize },
+    #[error("{setting} takes words, not a range; write a list")]
+    RangeOfWords { setting: String },
+    #[error("the range '{0}' is empty; its first value is the lower one")]
+    EmptyRange(String),
+    #[error(
+        "'{0}' cannot be divided like that; at most {MAX_LEVELS} values, a factor above 1, a step \
+         above 0, and a first value above 0 for factors and log"
+    )]
+    Division(String),
+    #[error("streams = {0}; it is 1 to {MAX_STREAMS}")]
+    Streams(String),
+    #[error("{setting} is {min} s to {max} s")]
+    Time { setting: &'static str, min: f64, max: u64 },
+    #[error("{setting} is not a setting of a flow; write it without '{flow}.'")]
+    NotOfFlow { setting: String, flow: String },
+}
+
+impl ValueError {
+    pub(crate) fn unknown(what: &'static str, text: &str, known: impl Into<String>) -> Self {
+        ValueError::Unknown { what, text: text.to_owned(), known: known.into() }
+    }
+
+    pub(crate) fn form(text: &str, wanted: &'static str) -> Self {
+        ValueError::Form { text: text.to_owned(), wanted }
+    }
+}
 
 /// A value of a setting.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,8 +87,12 @@ impl Value {
         setting: &Setting,
         text: &str,
         programs: &[Arc<Program>],
-    ) -> Result<Self, String> {
-        let named = |wrong| format!("{setting}={text}: {wrong}");
+    ) -> Result<Self, ValueError> {
+        let named = |error| ValueError::Of {
+            setting: setting.to_string(),
+            text: text.to_owned(),
+            error: Box::new(error),
+        };
         Ok(match setting {
             Setting::OfFlow(_, setting) => return Value::of(setting, text, programs),
             Setting::Protocol => Value::Protocol(protocol(text).map_err(named)?),
@@ -69,11 +122,11 @@ pub enum Source {
 }
 
 impl Source {
-    fn parse(text: &str) -> Result<Self, String> {
+    fn parse(text: &str) -> Result<Self, ValueError> {
         match text {
             "memory" => Ok(Source::Memory),
             "file" => Ok(Source::File),
-            _ => Err(format!("no source '{text}'; sources are memory and file")),
+            _ => Err(ValueError::unknown("source", text, "sources are memory and file")),
         }
     }
 }
@@ -114,26 +167,22 @@ impl Hosts {
         }
     }
 
-    fn parse(text: &str) -> Result<Self, String> {
+    fn parse(text: &str) -> Result<Self, ValueError> {
         let number = |text: &str| text.parse().ok().filter(|n| (1..=MAX_HOSTS).contains(n));
         let hosts = text.split_once('x').and_then(|(clients, servers)| {
             Some(Hosts { clients: number(clients)?, servers: number(servers)? })
         });
-        hosts.filter(|hosts| hosts.servers <= hosts.clients).ok_or_else(|| {
-            format!(
-                "hosts = '{text}'; write clients x servers, such as 4x2: 1 to {MAX_HOSTS} of each, \
-                 not more servers than clients"
-            )
-        })
+        let hosts = hosts.filter(|hosts| hosts.servers <= hosts.clients);
+        hosts.ok_or_else(|| ValueError::Hosts(text.to_owned()))
     }
 }
 
 impl Buffers {
-    fn parse(text: &str) -> Result<Self, String> {
+    fn parse(text: &str) -> Result<Self, ValueError> {
         match text {
             "tuned" => Ok(Buffers::Tuned),
             "kernel" => Ok(Buffers::Kernel),
-            _ => Err(format!("no buffers '{text}'; buffers are tuned and kernel")),
+            _ => Err(ValueError::unknown("buffers", text, "buffers are tuned and kernel")),
         }
     }
 }
@@ -141,17 +190,17 @@ impl Buffers {
 /// The name of longhaul's own client and server among the programs.
 pub(crate) const LONGHAUL: &str = "longhaul";
 
-fn protocol(text: &str) -> Result<Protocol, String> {
+fn protocol(text: &str) -> Result<Protocol, ValueError> {
     match text {
         "tcp" => Ok(Protocol::Tcp),
         "udp" => Ok(Protocol::Udp),
         "udt" => Ok(Protocol::Udt),
-        _ => Err(format!("no protocol '{text}'; protocols are tcp, udp and udt")),
+        _ => Err(ValueError::unknown("protocol", text, "protocols are tcp, udp and udt")),
     }
 }
 
 /// `None`: longhaul's own client and server.
-fn program(text: &str, programs: &[Arc<Program>]) -> Result<Option<Arc<Program>>, String> {
+fn program(text: &str, programs: &[Arc<Program>]) -> Result<Option<Arc<Program>>, ValueError> {
     if text == LONGHAUL {
         return Ok(None);
     }
@@ -159,37 +208,39 @@ fn program(text: &str, programs: &[Arc<Program>]) -> Result<Option<Arc<Program>>
     let found = all().find(|program| program.name == text).cloned();
     found.map(Some).ok_or_else(|| {
         let known: Vec<&str> = all().map(|program| program.name.as_str()).collect();
-        format!(
-            "no program '{text}'; programs are {LONGHAUL}, {}, and those of [programs.NAME]",
-            known.join(", ")
-        )
+        let known = known.join(", ");
+        let known = format!("programs are {LONGHAUL}, {known}, and those of [programs.NAME]");
+        ValueError::unknown("program", text, known)
     })
 }
 
-fn ip(text: &str) -> Result<IpVersion, String> {
+fn ip(text: &str) -> Result<IpVersion, ValueError> {
     match text {
         "4" => Ok(IpVersion::Ipv4),
         "6" => Ok(IpVersion::Ipv6),
-        _ => Err(format!("no IP version '{text}'; versions are 4 and 6")),
+        _ => Err(ValueError::unknown("IP version", text, "versions are 4 and 6")),
     }
 }
 
-fn direction(text: &str) -> Result<Direction, String> {
+fn direction(text: &str) -> Result<Direction, ValueError> {
     match text {
         "forward" => Ok(Direction::Forward),
         "reverse" => Ok(Direction::Reverse),
         "both" => Ok(Direction::Both),
-        _ => Err(format!("no direction '{text}'; directions are forward, reverse and both")),
+        _ => {
+            let known = "directions are forward, reverse and both";
+            Err(ValueError::unknown("direction", text, known))
+        }
     }
 }
 
-fn congestion(text: &str) -> Result<(), String> {
+fn congestion(text: &str) -> Result<(), ValueError> {
     let named = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     let is_name = (1..16).contains(&text.len()) && text.chars().all(named);
-    is_name.then_some(()).ok_or_else(|| format!("'{text}' is not a congestion control"))
+    is_name.then_some(()).ok_or_else(|| ValueError::form(text, "a congestion control"))
 }
 
-pub(crate) fn number_of(kind: ValueKind, text: &str) -> Result<f64, String> {
+pub(crate) fn number_of(kind: ValueKind, text: &str) -> Result<f64, ValueError> {
     let finite = |number: f64| Some(number).filter(|n| n.is_finite() && *n >= 0.0);
     let number = match kind {
         ValueKind::Count => text.parse::<f64>().ok().and_then(finite),
@@ -206,5 +257,5 @@ pub(crate) fn number_of(kind: ValueKind, text: &str) -> Result<f64, String> {
         ValueKind::Time => "a time, such as 50ms",
         ValueKind::Share | ValueKind::Word => "a share, such as 0.1%",
     };
-    number.ok_or_else(|| format!("'{text}' is not {wanted}"))
+    number.ok_or_else(|| ValueError::form(text, wanted))
 }

@@ -75,7 +75,7 @@ pub fn propose(measurement: &Measurement, finding: &Finding) -> Proposal {
     let other = usual(measurement, finding);
     match train::propose(measurement, finding, matches!(other, Proposal::Test(_))) {
         Some(Ok(test)) => Proposal::Train(test),
-        Some(Err(why)) => nothing(diagnose::deciding::DROPPING_ALIKE.to_vec(), why),
+        Some(Err(none)) => nothing(diagnose::deciding::DROPPING_ALIKE.to_vec(), none.to_string()),
         None => other,
     }
 }

@@ -47,7 +47,7 @@ pub struct Experiment {
 /// One of the two transfers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Run {
+pub enum LoopRun {
     /// With the hosts as they were.
     Before,
     /// With the plan applied.
@@ -60,11 +60,11 @@ pub enum Event<'a> {
     /// The lab is up; the receiver's buffer is being sized for the window.
     LabReady(&'a Lab),
     /// A transfer begins.
-    Begins(Run),
+    Begins(LoopRun),
     /// A report interval of a transfer has passed.
-    Interval(Run, Interval),
+    Interval(LoopRun, Interval),
     /// A transfer was explained.
-    Explained(Run, &'a Measurement, &'a Finding),
+    Explained(LoopRun, &'a Measurement, &'a Finding),
     /// The plan was computed; it is applied next.
     Planned(&'a [PlanItem]),
 }
@@ -95,13 +95,13 @@ pub fn run(
     observe(Event::LabReady(&lab));
     let share = window::limit(&lab, experiment.window, stop)?;
 
-    let before = measure(&lab, Run::Before, experiment.before_s, observe, stop)?;
+    let before = measure(&lab, LoopRun::Before, experiment.before_s, observe, stop)?;
 
     let plan = plan(&lab, share)?;
     observe(Event::Planned(&plan));
     apply(&lab, &plan)?;
 
-    let after = measure(&lab, Run::After, experiment.after_s, observe, stop)?;
+    let after = measure(&lab, LoopRun::After, experiment.after_s, observe, stop)?;
 
     let path = lab.finish()?.into_path();
     let certify = |measurement| Measurement { path: Some(path.clone()), ..measurement };
@@ -124,7 +124,7 @@ pub fn run(
 
 fn measure(
     lab: &Lab,
-    run: Run,
+    run: LoopRun,
     seconds: f64,
     observe: &mut (dyn FnMut(Event<'_>) + Send),
     stop: &StopFlag,

@@ -2,7 +2,7 @@
 
 use crate::packet::{IpHeader, PacketIdentity};
 use capture::conversations::StreamNumber;
-use capture::dissect::{Direction, FlowKey, Layers, Protocol, TcpOptions, TcpSegment};
+use capture::dissect::{FlowKey, Layers, PacketDirection, Protocol, TcpOptions, TcpSegment};
 use capture::file::Packet;
 use capture::{MemoryBudget, TABLE_BYTES};
 use std::collections::BTreeMap;
@@ -213,7 +213,7 @@ impl CapturedPackets {
 /// What the headers of a packet say.
 struct Headers<'a> {
     key: FlowKey,
-    direction: Direction,
+    direction: PacketDirection,
     ip: IpHeader,
     /// Length by the headers, and bytes as captured.
     payload: (u32, &'a [u8]),

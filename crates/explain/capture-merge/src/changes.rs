@@ -6,7 +6,7 @@ use crate::matching::Matches;
 use crate::packet::PacketIdentity;
 use crate::transit::Transit;
 use crate::translation::Both;
-use capture::dissect::{Direction, FlowKey, TcpOptions};
+use capture::dissect::{FlowKey, PacketDirection, TcpOptions};
 
 /// A field that differs between the captures.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -167,7 +167,7 @@ impl Changes {
 fn ends(key: &FlowKey, direction: usize) -> [String; 2] {
     let a = (key.a_address(), key.a_port);
     let b = (key.b_address(), key.b_port);
-    let ends = if direction == Direction::AToB.index() { [a, b] } else { [b, a] };
+    let ends = if direction == PacketDirection::AToB.index() { [a, b] } else { [b, a] };
     ends.map(|(address, port)| core::net::SocketAddr::new(address, port).to_string())
 }
 

@@ -1,6 +1,6 @@
 //! What is kept of a packet: enough to recognise it in the other capture.
 
-use capture::dissect::{Direction, TcpFlags, TcpSegment};
+use capture::dissect::{PacketDirection, TcpFlags, TcpSegment};
 
 /// Bytes of payload whose digest is kept besides that of the whole: as many as any
 /// snaplen that has the headers leaves.
@@ -71,12 +71,12 @@ impl PacketIdentity {
     /// A packet without a transport header that is read; `payload` as captured.
     pub(crate) fn new(
         (number, time_ns): (u32, u64),
-        (flow, direction): (u32, Direction),
+        (flow, direction): (u32, PacketDirection),
         ip: IpHeader,
         (payload_len, payload): (u32, &[u8]),
     ) -> Self {
         let length = payload_len as usize;
-        let mut marks = if direction == Direction::BToA { SECOND_DIRECTION } else { 0 };
+        let mut marks = if direction == PacketDirection::BToA { SECOND_DIRECTION } else { 0 };
         let first = payload.get(..PREFIX.min(length));
         let whole = (payload.len() >= length).then_some(payload);
         marks |= if first.is_some() { HAS_PREFIX } else { 0 };

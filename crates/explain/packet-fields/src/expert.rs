@@ -57,7 +57,7 @@ impl Group {
 
 /// A kind of item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Kind {
+pub struct ExpertKind {
     /// How much it matters.
     pub severity: Severity,
     /// What it is about.
@@ -68,12 +68,12 @@ pub struct Kind {
     pub summary: &'static str,
 }
 
-const fn kind(severity: Severity, summary: &'static str) -> Kind {
-    Kind { severity, group: Group::Sequence, protocol: "TCP", summary }
+const fn kind(severity: Severity, summary: &'static str) -> ExpertKind {
+    ExpertKind { severity, group: Group::Sequence, protocol: "TCP", summary }
 }
 
-const fn chat(protocol: &'static str, summary: &'static str) -> Kind {
-    Kind { protocol, ..kind(Severity::Chat, summary) }
+const fn chat(protocol: &'static str, summary: &'static str) -> ExpertKind {
+    ExpertKind { protocol, ..kind(Severity::Chat, summary) }
 }
 
 const SYN: usize = 0;
@@ -108,7 +108,7 @@ const FLAGS: [Flags; 15] = [
 ];
 
 /// Every kind of item.
-pub const KINDS: [Kind; 24] = [
+pub const KINDS: [ExpertKind; 24] = [
     kind(Severity::Chat, "Connection establish request (SYN)"),
     kind(Severity::Chat, "Connection establish acknowledge (SYN+ACK)"),
     kind(Severity::Chat, "Connection finish (FIN)"),
@@ -117,7 +117,7 @@ pub const KINDS: [Kind; 24] = [
     kind(Severity::Warning, "Connection reset (RST)"),
     chat("HTTP", "HTTP request"),
     chat("HTTP", "HTTP response"),
-    Kind {
+    ExpertKind {
         severity: Severity::Error,
         group: Group::Malformed,
         protocol: "packet",
@@ -149,7 +149,7 @@ pub struct Item<'a> {
     /// Place of its kind in [`KINDS`].
     pub place: usize,
     /// Its kind.
-    pub kind: Kind,
+    pub kind: ExpertKind,
     detail: Detail<'a>,
 }
 

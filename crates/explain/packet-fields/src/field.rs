@@ -3,7 +3,7 @@
 use crate::application::Application;
 use crate::lookup::current_name;
 pub use crate::lookup::{Tested, nearest, protocol_from_name, protocols};
-use crate::value::Kind;
+use crate::value::FieldKind;
 use capture::dissect::Protocol;
 
 /// What the table says of a field.
@@ -14,7 +14,7 @@ pub struct Description {
     /// What it is part of.
     pub owner: Owner,
     /// What its values are.
-    pub kind: Kind,
+    pub kind: FieldKind,
     /// Wireshark's label.
     pub label: &'static str,
 }
@@ -66,7 +66,7 @@ macro_rules! fields {
                     $($(Field::$id => Description {
                         name: $name,
                         owner: $owner,
-                        kind: Kind::$kind $(($size))?,
+                        kind: FieldKind::$kind $(($size))?,
                         label: $label,
                     },)*)*
                 }

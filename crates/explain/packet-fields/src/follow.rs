@@ -3,7 +3,7 @@
 //! Of TCP, what arrives out of order waits until the gap before it closes, or until the other end
 //! acknowledges it: then the gap is of bytes that were not captured. What waits is bounded.
 
-use capture::dissect::{Direction, TcpFlags, TcpSegment};
+use capture::dissect::{PacketDirection, TcpFlags, TcpSegment};
 use std::collections::VecDeque;
 
 /// Most bytes and segments of a direction that wait.
@@ -17,7 +17,7 @@ const HALF: u32 = 1 << 31;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Chunk<'a> {
     /// Who sent it.
-    pub direction: Direction,
+    pub direction: PacketDirection,
     /// The packet that it came with, or that told of the gap, and when.
     pub packet: u64,
     /// Nanoseconds since 1970.
@@ -64,7 +64,7 @@ fn is_after(a: u32, b: u32) -> bool {
 
 impl Side {
     /// Hands over what follows, and skips what was handed over before.
-    fn put(&mut self, from: &Waiting, direction: Direction, emit: Emit<'_>) {
+    fn put(&mut self, from: &Waiting, direction: PacketDirection, emit: Emit<'_>) {
         let next = self.next.unwrap_or(from.seq);
         let skip = next.wrapping_sub(from.seq);
         if skip >= from.length {
@@ -84,7 +84,7 @@ impl Side {
     }
 
     /// Hands over what waits and is next.
-    fn drain(&mut self, direction: Direction, emit: Emit<'_>) {
+    fn drain(&mut self, direction: PacketDirection, emit: Emit<'_>) {
         while let Some(first) = self.waiting.front()
             && !self.next.is_some_and(|next| is_after(first.seq, next))
             && let Some(first) = self.waiting.pop_front()
@@ -99,7 +99,7 @@ impl Side {
         &mut self,
         to: u32,
         (packet, time_ns): (u64, u64),
-        direction: Direction,
+        direction: PacketDirection,
         emit: Emit<'_>,
     ) {
         let Some(next) = self.next else { return };
@@ -131,7 +131,7 @@ impl TcpFollower {
     ) {
         let direction = segment.direction;
         let [forward, back] = &mut self.sides;
-        let (side, other) = match direction == Direction::default() {
+        let (side, other) = match direction == PacketDirection::default() {
             true => (forward, back),
             false => (back, forward),
         };
@@ -175,7 +175,7 @@ impl TcpFollower {
 
     /// Hands over what still waits, at the end of the capture.
     pub fn finish(&mut self, emit: &mut dyn FnMut(Chunk<'_>)) {
-        let directions = [Direction::default(), Direction::default().reverse()];
+        let directions = [PacketDirection::default(), PacketDirection::default().reverse()];
         for (side, direction) in self.sides.iter_mut().zip(directions) {
             while let Some(first) = side.waiting.front() {
                 let (seq, at) = (first.seq, (first.packet, first.time_ns));
@@ -210,7 +210,7 @@ mod tests {
         let (mut follower, mut layers, mut found) =
             (TcpFollower::default(), Layers::new(), Vec::new());
         let mut sides = std::collections::HashMap::new();
-        let mut chunks: Vec<(Direction, String)> = Vec::new();
+        let mut chunks: Vec<(PacketDirection, String)> = Vec::new();
         let mut take = |chunk: Chunk<'_>| {
             let text = match chunk.missing {
                 0 => String::from_utf8_lossy(chunk.data).into_owned(),

@@ -35,5 +35,5 @@ pub mod view;
 pub use field::Field;
 pub use filter::Filter;
 pub use summary::Summary;
-pub use value::{Kind, Value};
+pub use value::{FieldKind, Value};
 pub use view::{PacketView, Tracker};

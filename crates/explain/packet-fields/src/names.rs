@@ -2,7 +2,7 @@
 
 use crate::expert::{Group, Severity};
 use crate::field::Field;
-use crate::value::Kind;
+use crate::value::FieldKind;
 
 type Names = &'static [(i64, &'static str)];
 
@@ -207,7 +207,7 @@ pub(crate) fn of(field: Field) -> Names {
         Field::NtpFlagsMode => NTP_MODES,
         Field::EthIg | Field::EthDstIg | Field::EthSrcIg => GROUP_BIT,
         Field::EthLg | Field::EthDstLg | Field::EthSrcLg => LOCAL_BIT,
-        _ if field.description().kind == Kind::Boolean => SET,
+        _ if field.description().kind == FieldKind::Boolean => SET,
         _ => &[],
     }
 }

@@ -6,7 +6,7 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 
 /// What the values of a field are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum FieldKind {
     /// It is there or not, without a value.
     Presence,
     /// An unsigned number of so many bits.
@@ -33,29 +33,29 @@ pub enum Kind {
     Text,
 }
 
-impl Kind {
+impl FieldKind {
     /// The kind in a few words, for tables of fields.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Presence => "presence",
-            Kind::Decimal(_) | Kind::Hex(_) => "unsigned",
-            Kind::Signed => "signed",
-            Kind::Boolean => "boolean",
-            Kind::Time => "seconds",
-            Kind::Date => "date",
-            Kind::Ethernet => "Ethernet address",
-            Kind::Ipv4 => "IPv4 address",
-            Kind::Ipv6 => "IPv6 address",
-            Kind::Bytes => "bytes",
-            Kind::Text => "text",
+            FieldKind::Presence => "presence",
+            FieldKind::Decimal(_) | FieldKind::Hex(_) => "unsigned",
+            FieldKind::Signed => "signed",
+            FieldKind::Boolean => "boolean",
+            FieldKind::Time => "seconds",
+            FieldKind::Date => "date",
+            FieldKind::Ethernet => "Ethernet address",
+            FieldKind::Ipv4 => "IPv4 address",
+            FieldKind::Ipv6 => "IPv6 address",
+            FieldKind::Bytes => "bytes",
+            FieldKind::Text => "text",
         }
     }
 
     /// Whether it is a number, of which bits can be masked.
     #[must_use]
     pub fn is_integer(self) -> bool {
-        matches!(self, Kind::Decimal(_) | Kind::Hex(_) | Kind::Signed)
+        matches!(self, FieldKind::Decimal(_) | FieldKind::Hex(_) | FieldKind::Signed)
     }
 }
 
@@ -85,16 +85,16 @@ const MAX_SHOWN: usize = 32;
 
 impl Value<'_> {
     /// The value as it is shown for a field of that kind.
-    pub fn write(&self, kind: Kind, out: &mut impl fmt::Write) -> fmt::Result {
+    pub fn write(&self, kind: FieldKind, out: &mut impl fmt::Write) -> fmt::Result {
         match *self {
             Value::Present => Ok(()),
             Value::Integer(number) => match kind {
-                Kind::Hex(bits) => {
+                FieldKind::Hex(bits) => {
                     write!(out, "0x{number:0width$x}", width = usize::from(bits) / 4)
                 }
                 _ => write!(out, "{number}"),
             },
-            Value::Time(ns) if kind == Kind::Date => date::write(ns, out),
+            Value::Time(ns) if kind == FieldKind::Date => date::write(ns, out),
             Value::Time(ns) => {
                 let sign = if ns < 0 { "-" } else { "" };
                 let ns = ns.unsigned_abs();

@@ -6,7 +6,7 @@ use crate::field::{Field, Owner, Tested};
 use crate::value::Value;
 use crate::values;
 use capture::conversations::{Conversations, StreamNumber};
-use capture::dissect::{Direction, Layer, Layers, Protocol, TcpFlags, TcpSegment};
+use capture::dissect::{Layer, Layers, PacketDirection, Protocol, TcpFlags, TcpSegment};
 use capture::file::Packet;
 use capture::{ChunkedList, MemoryBudget, TABLE_BYTES};
 use tcp_analysis::{PacketAnalysis, Rules, Streams, WindowScale};
@@ -178,7 +178,7 @@ struct Times {
     unpushed: [u32; 2],
     is_pushed: [bool; 2],
     /// Who sent the first FIN.
-    closes_first: Option<Direction>,
+    closes_first: Option<PacketDirection>,
 }
 
 impl Times {

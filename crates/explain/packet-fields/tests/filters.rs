@@ -9,7 +9,7 @@ use capture::dissect::{Layers, dissect};
 use capture::file::{Packet, Reader};
 use packet_fields::field::protocols;
 use packet_fields::filter::{MAX_DEPTH, MAX_LENGTH};
-use packet_fields::{Field, Filter, Kind, PacketView, Tracker};
+use packet_fields::{Field, FieldKind, Filter, PacketView, Tracker};
 use proptest::prelude::*;
 
 /// A pcap file of raw IP packets, a millisecond apart.
@@ -281,18 +281,18 @@ fn test() -> impl Strategy<Value = String> {
             let description = field.description();
             let name = description.name;
             let literal = |number: u32| match description.kind {
-                Kind::Presence => None,
-                Kind::Decimal(bits) => Some((number >> (32 - u32::from(bits))).to_string()),
-                Kind::Hex(bits) => Some(format!("0x{:x}", number >> (32 - u32::from(bits)))),
-                Kind::Signed => Some((number.cast_signed() >> 1).to_string()),
-                Kind::Boolean => Some((number & 1).to_string()),
-                Kind::Time => Some(format!("{}.{:03}", number >> 10, number & 511)),
-                Kind::Date => Some(format!("\"2023-11-14 22:13:{:02}\"", number % 60)),
-                Kind::Ethernet => Some(format!("02:00:{:02x}:00:ff:01", number & 255)),
-                Kind::Ipv4 => Some(format!("10.0.0.{}/{}", number & 255, number % 33)),
-                Kind::Ipv6 => Some(format!("fd00::{:x}/{}", number & 255, number % 129)),
-                Kind::Bytes => Some(format!("{:02x}:00", number & 255)),
-                Kind::Text => Some(format!("\"a\\\"{}\"", number & 255)),
+                FieldKind::Presence => None,
+                FieldKind::Decimal(bits) => Some((number >> (32 - u32::from(bits))).to_string()),
+                FieldKind::Hex(bits) => Some(format!("0x{:x}", number >> (32 - u32::from(bits)))),
+                FieldKind::Signed => Some((number.cast_signed() >> 1).to_string()),
+                FieldKind::Boolean => Some((number & 1).to_string()),
+                FieldKind::Time => Some(format!("{}.{:03}", number >> 10, number & 511)),
+                FieldKind::Date => Some(format!("\"2023-11-14 22:13:{:02}\"", number % 60)),
+                FieldKind::Ethernet => Some(format!("02:00:{:02x}:00:ff:01", number & 255)),
+                FieldKind::Ipv4 => Some(format!("10.0.0.{}/{}", number & 255, number % 33)),
+                FieldKind::Ipv6 => Some(format!("fd00::{:x}/{}", number & 255, number % 129)),
+                FieldKind::Bytes => Some(format!("{:02x}:00", number & 255)),
+                FieldKind::Text => Some(format!("\"a\\\"{}\"", number & 255)),
             };
             match literal(number) {
                 Some(literal) if !alone => format!("{quantifier}{name} {relation} {literal}"),

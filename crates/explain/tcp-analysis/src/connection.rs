@@ -10,7 +10,7 @@ use crate::rules::Rules;
 use crate::sequence::{after, before};
 use crate::side::{Side, WindowScale};
 use crate::wireshark::{self, CapturedSegment, PacketAnalysis};
-use capture::dissect::{Direction, TcpFlags, TcpOptions, TcpSegment};
+use capture::dissect::{PacketDirection, TcpFlags, TcpOptions, TcpSegment};
 use std::num::{NonZeroU32, NonZeroU64};
 
 /// Which parts of a connection were captured: the bits of Wireshark's `tcp.completeness`.
@@ -56,7 +56,7 @@ pub struct Connection {
     has_acked: bool,
     ecn_mode: EcnMode,
     /// The side that sent the SYN.
-    pub(crate) client: Option<Direction>,
+    pub(crate) client: Option<PacketDirection>,
 }
 
 impl Connection {
@@ -87,7 +87,7 @@ impl Connection {
         let options = segment.options();
         let (value, echo) = options.timestamps.unwrap_or((0, 0));
         let [a, b] = &mut self.sides;
-        let (own, peer) = if segment.direction == Direction::AToB { (a, b) } else { (b, a) };
+        let (own, peer) = if segment.direction == PacketDirection::AToB { (a, b) } else { (b, a) };
 
         let has_sack = options.sack_count > 0;
         own.has_sack = false;
@@ -256,9 +256,9 @@ impl Connection {
     }
 
     /// The side that sends the data of `direction`, and the one that receives it.
-    pub(crate) fn pair(&self, direction: Direction) -> (&Side, &Side) {
+    pub(crate) fn pair(&self, direction: PacketDirection) -> (&Side, &Side) {
         let [a, b] = &self.sides;
-        if direction == Direction::AToB { (a, b) } else { (b, a) }
+        if direction == PacketDirection::AToB { (a, b) } else { (b, a) }
     }
 
     /// Bytes that it takes on the heap.
@@ -319,7 +319,7 @@ fn follow_windows(
 #[inline]
 fn count_marks(
     mode: &mut EcnMode,
-    client: Option<Direction>,
+    client: Option<PacketDirection>,
     segment: &TcpSegment<'_>,
     own: &mut Side,
     peer: &Side,

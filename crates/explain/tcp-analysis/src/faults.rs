@@ -6,7 +6,7 @@
 mod clock;
 mod copies;
 
-use capture::dissect::{Direction, TcpSegment};
+use capture::dissect::{PacketDirection, TcpSegment};
 use clock::{ClockFinder, Step};
 use copies::CopyFinder;
 use record::Caveat;
@@ -81,7 +81,7 @@ impl Faults {
     pub fn corrected_ns(
         &self,
         stream: u32,
-        direction: Direction,
+        direction: PacketDirection,
         packet: u64,
         time_ns: u64,
     ) -> Option<u64> {

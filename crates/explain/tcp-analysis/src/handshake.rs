@@ -1,7 +1,7 @@
 //! The handshakes of a capture: SYN, SYN-ACK and the first ACK, as they were on the wire.
 
 use capture::conversations::StreamNumber;
-use capture::dissect::{Direction, FlowKey, TcpFlags, TcpOption, TcpOptions, TcpSegment};
+use capture::dissect::{FlowKey, PacketDirection, TcpFlags, TcpOption, TcpOptions, TcpSegment};
 
 /// Streams whose handshakes are kept; further ones are only counted.
 pub const MAX_HANDSHAKES: usize = 10_000;
@@ -14,7 +14,7 @@ pub struct HandshakePacket {
     /// Nanoseconds since 1970.
     pub time_ns: u64,
     /// Which side sent it.
-    pub direction: Direction,
+    pub direction: PacketDirection,
     /// Raw sequence number.
     pub seq: u32,
     /// Raw acknowledgement number; `None` without ACK.

@@ -26,7 +26,7 @@ mod partial_json;
 mod reader;
 
 use crate::Requested;
-use capture::dissect::{Direction, TcpSegment};
+use capture::dissect::{PacketDirection, TcpSegment};
 use control::Control;
 pub use iperf3_proto::State;
 pub use reader::Cut;
@@ -159,7 +159,7 @@ impl Tests {
 
     /// Whether the client of a stream's connection sends in `direction`.
     #[must_use]
-    pub fn is_from_client(&self, stream: u32, direction: Direction) -> Option<bool> {
+    pub fn is_from_client(&self, stream: u32, direction: PacketDirection) -> Option<bool> {
         Some(self.connections.get(&stream)?.client() == direction)
     }
 }

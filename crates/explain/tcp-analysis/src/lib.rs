@@ -64,7 +64,7 @@ pub use handshake::{Handshake, HandshakePacket, Handshakes, MAX_HANDSHAKES};
 pub use measurement::{Requested, Sampled, caveats, measurement};
 pub use mptcp::{MptcpConnections, Subflow};
 pub use record::CapturePoint;
-pub use retransmissions::{KIND_COUNT, Kind, Retransmissions};
+pub use retransmissions::{KIND_COUNT, RetransmissionKind, Retransmissions};
 pub use rules::Rules;
 pub use sampler::Sampler;
 pub use side::WindowScale;

@@ -2,7 +2,7 @@
 
 use crate::connection::Connection;
 use crate::sampler::Sampler;
-use capture::dissect::Direction as Side;
+use capture::dissect::PacketDirection as Side;
 use record::{Caveat, Direction, Measurement, Protocol, ReceiverSample, Stream, TestSpec};
 use units::{BitRate, ByteCount};
 

@@ -14,7 +14,7 @@
 //! acknowledged belong to that recovery.
 
 use crate::outstanding::ALLOCATION;
-use crate::retransmissions::{Kind, Retransmissions};
+use crate::retransmissions::{RetransmissionKind, Retransmissions};
 use crate::sequence::{after, before, up_to};
 use crate::side::Side;
 use crate::wireshark::CapturedSegment;
@@ -151,7 +151,7 @@ impl Pause {
 /// A retransmission as classified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Classified {
-    pub(crate) kind: Kind,
+    pub(crate) kind: RetransmissionKind,
     pub(crate) seen_before: bool,
 }
 
@@ -248,28 +248,30 @@ fn late(
     recovery.settle(acked, now);
     let at_head = up_to(seq, acked) || !before(acked, next_seq);
     let kind = match recovery.state {
-        _ if syn => Kind::Timeout,
-        State::Loss(_) if is_timer && at_head => Kind::Timeout,
-        State::Loss(_) => Kind::AfterTimeout,
-        State::Recovery(_) if is_timer && at_head => Kind::Timeout,
-        State::Recovery(_) => Kind::Recovery,
+        _ if syn => RetransmissionKind::Timeout,
+        State::Loss(_) if is_timer && at_head => RetransmissionKind::Timeout,
+        State::Loss(_) => RetransmissionKind::AfterTimeout,
+        State::Recovery(_) if is_timer && at_head => RetransmissionKind::Timeout,
+        State::Recovery(_) => RetransmissionKind::Recovery,
         // The ACK that ends the recovery has yet to reach the sender.
         State::Open if far_from_sender && !is_timer && recovery.lasts(seq, now, rtt_ns) => {
             let was_loss = recovery.ended.is_some_and(|ended| ended.was_loss);
-            if was_loss { Kind::AfterTimeout } else { Kind::Recovery }
+            if was_loss { RetransmissionKind::AfterTimeout } else { RetransmissionKind::Recovery }
         }
-        State::Open if evidence && !is_timer => Kind::Fast,
-        State::Open if tail && sack && recovery.probe.is_none() && !evidence => Kind::TailLossProbe,
+        State::Open if evidence && !is_timer => RetransmissionKind::Fast,
+        State::Open if tail && sack && recovery.probe.is_none() && !evidence => {
+            RetransmissionKind::TailLossProbe
+        }
         // Duplicate ACKs that were not captured: no timer expires so soon.
-        State::Open if !is_timer && !far_from_sender && pause.is_soon => Kind::Fast,
-        State::Open if is_timer || !evidence => Kind::Timeout,
-        State::Open => Kind::Fast,
+        State::Open if !is_timer && !far_from_sender && pause.is_soon => RetransmissionKind::Fast,
+        State::Open if is_timer || !evidence => RetransmissionKind::Timeout,
+        State::Open => RetransmissionKind::Fast,
     };
     match kind {
-        Kind::Timeout => recovery.state = State::Loss(next_seq),
-        Kind::Fast => recovery.state = State::Recovery(next_seq),
-        Kind::TailLossProbe => recovery.probe = Some(end),
-        Kind::AfterTimeout | Kind::Recovery => {}
+        RetransmissionKind::Timeout => recovery.state = State::Loss(next_seq),
+        RetransmissionKind::Fast => recovery.state = State::Recovery(next_seq),
+        RetransmissionKind::TailLossProbe => recovery.probe = Some(end),
+        RetransmissionKind::AfterTimeout | RetransmissionKind::Recovery => {}
     }
     let seen_before = filled.is_none();
     recovery.count(kind, seen.packet, seen_before);
@@ -449,7 +451,7 @@ impl Recovery {
         }
     }
 
-    fn count(&mut self, kind: Kind, packet: u32, seen_before: bool) {
+    fn count(&mut self, kind: RetransmissionKind, packet: u32, seen_before: bool) {
         let counts = &mut self.counts;
         let place = kind as usize;
         if counts.kinds[place] == 0 {

@@ -2,7 +2,7 @@
 
 /// How the sender came to retransmit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum RetransmissionKind {
     /// The retransmission timer expired.
     Timeout,
     /// Later segments of a window, after the timer expired.
@@ -18,20 +18,25 @@ pub enum Kind {
 /// How many kinds there are.
 pub const KIND_COUNT: usize = 5;
 
-impl Kind {
+impl RetransmissionKind {
     /// Every kind, in the order in which counts are stored.
-    pub const ALL: [Kind; KIND_COUNT] =
-        [Kind::Timeout, Kind::AfterTimeout, Kind::Fast, Kind::Recovery, Kind::TailLossProbe];
+    pub const ALL: [RetransmissionKind; KIND_COUNT] = [
+        RetransmissionKind::Timeout,
+        RetransmissionKind::AfterTimeout,
+        RetransmissionKind::Fast,
+        RetransmissionKind::Recovery,
+        RetransmissionKind::TailLossProbe,
+    ];
 
     /// Its name in tables and JSON.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Kind::Timeout => "timeout",
-            Kind::AfterTimeout => "after_timeout",
-            Kind::Fast => "fast",
-            Kind::Recovery => "recovery",
-            Kind::TailLossProbe => "tail_loss_probe",
+            RetransmissionKind::Timeout => "timeout",
+            RetransmissionKind::AfterTimeout => "after_timeout",
+            RetransmissionKind::Fast => "fast",
+            RetransmissionKind::Recovery => "recovery",
+            RetransmissionKind::TailLossProbe => "tail_loss_probe",
         }
     }
 }
@@ -39,7 +44,7 @@ impl Kind {
 /// Retransmissions of a direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Retransmissions {
-    /// By kind, in the order of [`Kind::ALL`].
+    /// By kind, in the order of [`RetransmissionKind::ALL`].
     pub kinds: [u32; KIND_COUNT],
     /// The first packet of each kind, where there is one of it.
     pub first_packet: [u32; KIND_COUNT],
@@ -66,7 +71,7 @@ impl Retransmissions {
 
     /// How many of one kind.
     #[must_use]
-    pub fn of(&self, kind: Kind) -> u32 {
+    pub fn of(&self, kind: RetransmissionKind) -> u32 {
         self.kinds[kind as usize]
     }
 }

@@ -35,7 +35,7 @@ use crate::scoreboard::Scoreboard;
 use crate::slow_start::SlowStart;
 use crate::time_by_cause::{Span, TimeByCause};
 use crate::wireshark::PacketAnalysis;
-use capture::dissect::{Direction, TcpFlags, TcpSegment};
+use capture::dissect::{PacketDirection, TcpFlags, TcpSegment};
 use follow::Ack;
 use life::Life;
 use record::{CapturePoint, ReceiverSample, Sample};
@@ -62,7 +62,7 @@ enum Captured {
 /// Takes samples of the data of one direction.
 #[derive(Debug, Clone)]
 pub struct Sampler {
-    direction: Direction,
+    direction: PacketDirection,
     point: CapturePoint,
     interval_ns: u64,
     start_ns: Option<u64>,
@@ -133,7 +133,7 @@ pub struct Sampler {
 impl Sampler {
     /// For the data of `direction`, captured over `duration_ns` at `point`.
     #[must_use]
-    pub fn new(direction: Direction, duration_ns: u64, point: CapturePoint) -> Self {
+    pub fn new(direction: PacketDirection, duration_ns: u64, point: CapturePoint) -> Self {
         Sampler {
             direction,
             point,
@@ -324,7 +324,7 @@ impl Sampler {
 
     /// The direction that is sampled.
     #[must_use]
-    pub fn direction(&self) -> Direction {
+    pub fn direction(&self) -> PacketDirection {
         self.direction
     }
 
@@ -353,14 +353,14 @@ impl Sampler {
 const MAX_REQUEST: u32 = 512;
 
 /// The RTT of the path without its queues: the soonest answers of both sides.
-fn path_rtt(connection: &Connection, direction: Direction) -> Option<u64> {
+fn path_rtt(connection: &Connection, direction: PacketDirection) -> Option<u64> {
     let point = connection.vantage(direction);
     point.to_sender_ns.zip(point.to_receiver_ns).map(|(near, far)| near + far)
 }
 
 /// Payload of a full segment: the receiver's MSS without the timestamps' 12 bytes, or the
 /// longest one that was seen, if that is shorter.
-fn mss(connection: &Connection, direction: Direction) -> u32 {
+fn mss(connection: &Connection, direction: PacketDirection) -> u32 {
     let (data, acks) = connection.pair(direction);
     let options = if data.latest_ts.is_none() { 0 } else { 12 };
     let most = u32::from(acks.mss).saturating_sub(options);

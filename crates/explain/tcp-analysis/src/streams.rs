@@ -11,7 +11,7 @@ use crate::outstanding::{MAX, Segment};
 use crate::rules::Rules;
 use crate::wireshark::PacketAnalysis;
 use capture::conversations::StreamNumber;
-use capture::dissect::{Direction, FlowKey, TcpSegment};
+use capture::dissect::{FlowKey, PacketDirection, TcpSegment};
 use capture::{ChunkedList, MemoryBudget, TABLE_BYTES};
 
 /// The part of the budget that is kept for packets.
@@ -132,8 +132,8 @@ impl Streams {
     pub fn counts(&self) -> FlagCounts {
         let mut sum = FlagCounts::default();
         for (_, _, connection) in self.iter() {
-            sum.merge(&connection.counts(Direction::AToB));
-            sum.merge(&connection.counts(Direction::BToA));
+            sum.merge(&connection.counts(PacketDirection::AToB));
+            sum.merge(&connection.counts(PacketDirection::BToA));
         }
         sum
     }

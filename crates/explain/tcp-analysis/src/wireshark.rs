@@ -40,7 +40,7 @@ pub struct PacketAnalysis {
     /// RTT of the far side by timestamps, in ns.
     pub timestamp_rtt_ns: Option<u64>,
     /// How the sender came to retransmit it.
-    pub kind: Option<crate::Kind>,
+    pub kind: Option<crate::RetransmissionKind>,
     /// Whether it is a retransmission of what passed here before (lost behind this point),
     /// or fills a hole (lost before it).
     pub seen_before: bool,

@@ -1,6 +1,6 @@
 //! Events that graphs mark.
 
-use tcp_analysis::{Flags, Kind, PacketAnalysis};
+use tcp_analysis::{Flags, PacketAnalysis, RetransmissionKind};
 
 /// How many kinds of marks there are.
 pub const MARK_COUNT: usize = 11;
@@ -77,11 +77,11 @@ impl Mark {
     pub fn of_data(found: &PacketAnalysis) -> Option<Mark> {
         if let Some(kind) = found.kind {
             return Some(match kind {
-                Kind::Timeout => Mark::Timeout,
-                Kind::AfterTimeout => Mark::AfterTimeout,
-                Kind::Fast => Mark::Fast,
-                Kind::Recovery => Mark::Recovery,
-                Kind::TailLossProbe => Mark::TailLossProbe,
+                RetransmissionKind::Timeout => Mark::Timeout,
+                RetransmissionKind::AfterTimeout => Mark::AfterTimeout,
+                RetransmissionKind::Fast => Mark::Fast,
+                RetransmissionKind::Recovery => Mark::Recovery,
+                RetransmissionKind::TailLossProbe => Mark::TailLossProbe,
             });
         }
         let flags = found.flags;

@@ -5,8 +5,8 @@ use crate::columns::{self, Encoded};
 use crate::in_flight::{InFlight, Progress};
 use crate::marks::Mark;
 use crate::packets::{KeptPacket, MAX_BLOCKS, PacketStore};
-use capture::dissect::{Direction, TcpFlags, TcpSegment};
-use runs::{Run, RunSet};
+use capture::dissect::{PacketDirection, TcpFlags, TcpSegment};
+use runs::{PacketRun, RunSet};
 use tcp_analysis::{Connection, PacketAnalysis};
 
 /// Runs of received data that are told apart; beyond it, SACK counts no more.
@@ -66,10 +66,10 @@ impl Half {
         let before = self.received.packets();
         // The first byte has the number 1.
         let unsigned = |number: i64| u64::try_from(number).unwrap_or(0).max(1);
-        self.received.insert(Run::new(1, unsigned(ack)));
+        self.received.insert(PacketRun::new(1, unsigned(ack)));
         for (left, right) in blocks {
             if self.received.iter().len() < MAX_RUNS {
-                self.received.insert(Run::new(unsigned(*left), unsigned(*right)));
+                self.received.insert(PacketRun::new(unsigned(*left), unsigned(*right)));
             }
         }
         self.received.packets() - before
@@ -114,7 +114,7 @@ impl Recorder {
         let time_ns = relative_time(time_ns, self.start_ns);
         let packets = Span::of(i64::try_from(number).unwrap_or(i64::MAX));
         let [a, b] = &mut self.halves;
-        let (own, peer) = if segment.direction == Direction::AToB { (a, b) } else { (b, a) };
+        let (own, peer) = if segment.direction == PacketDirection::AToB { (a, b) } else { (b, a) };
 
         let first = i64::from(!flags.has(TcpFlags::SYN));
         let seq = own.numbers.of(segment.seq, first);
@@ -254,7 +254,7 @@ pub struct Graphs {
 impl Graphs {
     /// The bins of a direction's data.
     #[must_use]
-    pub fn bins(&self, direction: Direction) -> &Bins {
+    pub fn bins(&self, direction: PacketDirection) -> &Bins {
         &self.bins[direction.index()]
     }
 

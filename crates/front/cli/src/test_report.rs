@@ -7,7 +7,7 @@ use crate::output_path::OutputPath;
 use clap::Args;
 use longhaul::test::{TestReport, directions};
 use record::{Comparison, Decided, Finding, Measurement};
-use report::html::{Page, Run};
+use report::html::{Page, PageRun};
 use report::terminal::{self, Rows, Trace};
 
 /// Output options of a result.
@@ -133,7 +133,11 @@ pub(crate) fn write_page(
         lead: findings.first().map_or_else(String::new, |finding| finding.sentence.clone()),
         path: measurement.path.as_ref(),
         runs: runs
-            .map(|((name, measurement), finding)| Run { label: label(*name), measurement, finding })
+            .map(|((name, measurement), finding)| PageRun {
+                label: label(*name),
+                measurement,
+                finding,
+            })
             .collect(),
         decision,
         comparison,

@@ -56,7 +56,7 @@ fn read(folder: &Path) -> Result<(), CampaignError> {
     for (part, runs) in study.parts.iter().zip(&runs) {
         store.done(&part.name)?;
         for run in runs.iter().take(4) {
-            let at = study::Run { cell: run.cell, repeat: run.repeat };
+            let at = study::CellRun { cell: run.cell, repeat: run.repeat };
             for flow in &run.flows {
                 store.measurement(&part.name, at, &flow.name)?;
             }

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use topology::{PathSpec, Plan};
 use units::{BitRate, ByteCount, Rtt};
 use verify::{Event, Experiment, VerifyError};
-pub use verify::{Outcome as DemoOutcome, Run as DemoRun};
+pub use verify::{LoopRun as DemoRun, Outcome as DemoOutcome};
 
 /// A transfer that its receiver's window limits, and the same after tuning.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -69,31 +69,43 @@ pub fn zone_advice(ip: IpAddr) -> String {
     format!("link-local: add the interface: {ip}%{first}{or}")
 }
 
+/// A text that is not an address of this host, in one line for the user.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each message says what its fields are")]
+pub enum AddressError {
+    #[error("'{0}' is not an address; give one such as 10.0.0.1 or fe80::1%eth0")]
+    NotAnAddress(String),
+    #[error("there is no interface '{0}'; ip link lists them")]
+    NoInterface(String),
+    #[error("'{0}': only link-local addresses and groups have a zone")]
+    HasNoZone(String),
+    #[error("{advice}")]
+    LacksZone { advice: String },
+}
+
 /// Parses an address of this host with any zone: `192.0.2.1`, `fe80::1%eth0`,
 /// `[fe80::1%eth0]`. Its port is zero.
 ///
 /// # Errors
-/// What is wrong with it, for the user.
-pub fn parse(text: &str) -> Result<SocketAddr, String> {
+/// [`AddressError`].
+pub fn parse(text: &str) -> Result<SocketAddr, AddressError> {
     let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
     let (ip, zone) = bare.split_once('%').map_or((bare, None), |(ip, zone)| (ip, Some(zone)));
-    let ip: IpAddr = ip.parse().map_err(|_| {
-        format!("'{text}' is not an address; give one such as 10.0.0.1 or fe80::1%eth0")
-    })?;
+    let ip: IpAddr = ip.parse().map_err(|_| AddressError::NotAnAddress(text.to_owned()))?;
     let mut address = SocketAddr::from((ip, 0));
     let lacks_zone = lacks_zone(&address);
     match (&mut address, zone) {
         (SocketAddr::V6(v6), Some(zone))
             if v6.ip().is_unicast_link_local() || v6.ip().is_multicast() =>
         {
-            let number = number_of(zone)
-                .ok_or_else(|| format!("there is no interface '{zone}'; ip link lists them"))?;
+            let number =
+                number_of(zone).ok_or_else(|| AddressError::NoInterface(zone.to_owned()))?;
             v6.set_scope_id(number);
         }
-        (_, Some(_)) => {
-            return Err(format!("'{text}': only link-local addresses and groups have a zone"));
+        (_, Some(_)) => return Err(AddressError::HasNoZone(text.to_owned())),
+        (_, None) if lacks_zone => {
+            return Err(AddressError::LacksZone { advice: zone_advice(ip) });
         }
-        (_, None) if lacks_zone => return Err(zone_advice(ip)),
         (_, None) => {}
     }
     Ok(address)
@@ -175,7 +187,7 @@ mod tests {
             assert_eq!(host_text(address), "fe80::1%lo");
         }
         assert_eq!(parse("192.0.2.1").unwrap(), "192.0.2.1:0".parse().unwrap());
-        assert!(parse("fe80::1").unwrap_err().contains("add the interface: fe80::1%"));
+        assert!(parse("fe80::1").unwrap_err().to_string().contains("add the interface: fe80::1%"));
         for wrong in ["fe80::1%", "fe80::1%nothing", "2001:db8::1%lo", "192.0.2.1%lo", "x"] {
             assert!(parse(wrong).is_err(), "{wrong}");
         }

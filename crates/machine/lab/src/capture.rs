@@ -5,7 +5,7 @@
 //! arrival. They are written in the order of these times, a second later.
 
 use crate::time_order::TimeOrder;
-use crate::watch::{Direction, PacketRecord, Watch, fate_name};
+use crate::watch::{LinkDirection, PacketRecord, Watch, fate_name};
 use crate::{Lab, LabError};
 use capture::LinkType;
 use capture::write::{self, CapturedInterface, CapturedPacket, WriteFormat};
@@ -120,7 +120,7 @@ impl Interfaces {
 
     /// The interface of a packet, and whether the host sends it.
     fn interface(&self, record: &PacketRecord) -> Option<(u32, bool)> {
-        let direction = usize::from(record.direction == Direction::Down);
+        let direction = usize::from(record.direction == LinkDirection::Down);
         self.interfaces_of.get(record.link)?[direction]
     }
 

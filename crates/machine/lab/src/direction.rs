@@ -9,7 +9,7 @@ use crate::catch_up::CatchUp;
 use crate::interval_log::{IntervalLog, IntervalLogger, LinkState};
 use crate::packet::change;
 use crate::packet::change::FlowKey;
-use crate::watch::{Direction, PacketRecord, QueueSample, Tap};
+use crate::watch::{LinkDirection, PacketRecord, QueueSample, Tap};
 use hdrhistogram::Histogram;
 use host::packet_queue::PacketQueue;
 use host::transmit_times::TransmitTimes;
@@ -43,7 +43,7 @@ const MAX_SAMPLES: usize = 360_000;
 #[derive(Debug)]
 pub(crate) struct Ends {
     pub(crate) link: usize,
-    pub(crate) direction: Direction,
+    pub(crate) direction: LinkDirection,
     pub(crate) carrier: CarrierEnds,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct Ends {
 #[derive(Debug)]
 pub(crate) struct DirectionCounters {
     pub(crate) link: usize,
-    pub(crate) direction: Direction,
+    pub(crate) direction: LinkDirection,
     /// The link's own counters.
     pub(crate) counters: Counters,
     /// Release delay relative to the virtual clock, in µs, per packet.
@@ -439,7 +439,7 @@ fn link_state(link: &mut Link<Rc<Packet>>, now: Nanos) -> LinkState {
 /// The record of a packet with its first `wanted` bytes.
 fn record(
     link: usize,
-    direction: Direction,
+    direction: LinkDirection,
     fate: &Fate<Rc<Packet>>,
     pool: &Pool,
     wanted: usize,

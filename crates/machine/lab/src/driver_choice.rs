@@ -89,7 +89,7 @@ pub(crate) fn longest_train<'a>(paths: impl Iterator<Item = &'a PathSpec>) -> Op
     let (mut slowest, mut mtu) = (None, 0);
     for path in paths {
         let directions = path.states().flat_map(|(_, directions)| directions);
-        slowest = directions.filter_map(topology::Direction::rate).chain(slowest).min();
+        slowest = directions.filter_map(topology::PathDirection::rate).chain(slowest).min();
         mtu = path.mtu();
     }
     let slowest = slowest?;

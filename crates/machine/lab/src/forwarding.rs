@@ -11,7 +11,7 @@
 use crate::LabError;
 use crate::cores::Cores;
 use crate::queue_carrier::{QueueEnds, QueueNumbers};
-use crate::watch::Direction;
+use crate::watch::LinkDirection;
 use host::netlink::{DeviceDrops, Netlink};
 use host::netns::NetNs;
 use host::packet_sender::PacketSender;
@@ -85,7 +85,7 @@ impl Forwarding {
                     }
                     netlink.bring_up(netlink.index(&name)?, Some(path.mtu()), None)?;
                 }
-                for direction in [Direction::Up, Direction::Down] {
+                for direction in [LinkDirection::Up, LinkDirection::Down] {
                     let (from, to) = ends(direction);
                     let to = netlink.index(&device(link, to))?;
                     netlink.forward(&device(link, from), to, table(link, direction), self.ipv6)?;
@@ -97,7 +97,7 @@ impl Forwarding {
             packet_queue::lost(&[])?;
             let carriers = (0..plan.links.len()).map(|link| {
                 let carrier = |direction| carrier(&netlink, link, direction);
-                Ok([carrier(Direction::Up)?, carrier(Direction::Down)?])
+                Ok([carrier(LinkDirection::Up)?, carrier(LinkDirection::Down)?])
             });
             carriers.collect::<io::Result<_>>()
         })?
@@ -107,7 +107,7 @@ impl Forwarding {
     pub(crate) fn drops(&self, link: usize) -> Result<u64, LabError> {
         let names = [0, 1].map(|end| device(link, end));
         let dropped = || {
-            let queues = [numbers(link, Direction::Up)?, numbers(link, Direction::Down)?];
+            let queues = [numbers(link, LinkDirection::Up)?, numbers(link, LinkDirection::Down)?];
             let lost = packet_queue::lost(queues.map(QueueNumbers::uncounted).as_flattened())?;
             let drops = Netlink::open()?.drops(&names)?;
             Ok(lost + drops.iter().map(DeviceDrops::total).sum::<u64>())
@@ -119,7 +119,7 @@ impl Forwarding {
     }
 }
 
-fn carrier(netlink: &Netlink, link: usize, direction: Direction) -> io::Result<Box<QueueEnds>> {
+fn carrier(netlink: &Netlink, link: usize, direction: LinkDirection) -> io::Result<Box<QueueEnds>> {
     let (from, to) = ends(direction);
     let sizes = TrainSizes::open(netlink.index(&device(link, from))?)?;
     let sender = PacketSender::open(&device(link, to), address(link, to))?;
@@ -135,10 +135,10 @@ fn carrier(netlink: &Netlink, link: usize, direction: Direction) -> io::Result<B
 }
 
 /// The ends that a direction leads from and to.
-const fn ends(direction: Direction) -> (usize, usize) {
+const fn ends(direction: LinkDirection) -> (usize, usize) {
     match direction {
-        Direction::Up => (0, 1),
-        Direction::Down => (1, 0),
+        LinkDirection::Up => (0, 1),
+        LinkDirection::Down => (1, 0),
     }
 }
 
@@ -154,13 +154,13 @@ fn address(link: usize, end: usize) -> [u8; 6] {
 }
 
 /// Routing tables from 1000 on are free: the kernel has 253 to 255.
-fn table(link: usize, direction: Direction) -> u32 {
-    let number = 2 * link + usize::from(direction == Direction::Down);
+fn table(link: usize, direction: LinkDirection) -> u32 {
+    let number = 2 * link + usize::from(direction == LinkDirection::Down);
     u32::try_from(number).unwrap_or(u32::MAX / 2).saturating_add(1000)
 }
 
-fn numbers(link: usize, direction: Direction) -> io::Result<QueueNumbers> {
-    let first = 6 * link + if direction == Direction::Up { 0 } else { 3 };
+fn numbers(link: usize, direction: LinkDirection) -> io::Result<QueueNumbers> {
+    let first = 6 * link + if direction == LinkDirection::Up { 0 } else { 3 };
     let number = |number: usize| u16::try_from(number).map_err(io::Error::other);
     Ok(QueueNumbers { held: number(first)?, cut: number(first + 1)?, moved: number(first + 2)? })
 }

@@ -9,7 +9,7 @@ use std::io::{self, Read};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::thread;
 use std::time::{Duration, Instant};
-use topology::{Direction, PathSpec};
+use topology::{PathDirection, PathSpec};
 use units::{BitRate, ByteCount};
 
 /// An idle RTT, without serialisation.
@@ -62,7 +62,7 @@ impl Echoes {
     /// `time` is the most for a link whose delay varies; `None` if it does not suffice.
     pub(crate) fn new(path: &PathSpec, many: bool, time: Option<Duration>) -> Option<Self> {
         let echoes = if many { MANY_LINKS } else { SINGLE_LINK };
-        let directions = path.directions().map(Direction::config);
+        let directions = path.directions().map(PathDirection::config);
         if directions.iter().any(|config| config.jitter.is_some() || config.reorder.is_some()) {
             let jitters = directions.iter().filter_map(|config| config.jitter);
             let in_order = jitters.filter(|jitter| !jitter.overtake);
@@ -205,7 +205,7 @@ fn echo(
 }
 
 /// The rate, if it is constant.
-pub(crate) fn constant_rate(direction: &Direction) -> Option<BitRate> {
+pub(crate) fn constant_rate(direction: &PathDirection) -> Option<BitRate> {
     match direction.config().rate {
         Rate::Constant(rate) => Some(rate),
         _ => None,

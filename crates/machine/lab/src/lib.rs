@@ -53,4 +53,4 @@ pub use listen::{Listening, wait_until_listening, waiting_sockets};
 pub use packet::change::FlowKey;
 pub use running::{Lab, LabReport, LinkReport, Options};
 pub use session::{End, EndReason, EndSignal, Job, Session, SessionEnd, SessionEvent, Streams};
-pub use watch::{Direction, PacketRecord, QueueSample, Watch, fate_name};
+pub use watch::{LinkDirection, PacketRecord, QueueSample, Watch, fate_name};

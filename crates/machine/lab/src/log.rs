@@ -1,7 +1,7 @@
 //! Logs of packets and queues as CSV (RFC 4180).
 
 use crate::running::LinkReport;
-use crate::watch::{Direction, PacketRecord, Watch, fate_name};
+use crate::watch::{LinkDirection, PacketRecord, Watch, fate_name};
 use link::FateKind;
 use std::io::{self, BufWriter, Write};
 use std::time::Duration;
@@ -53,7 +53,9 @@ pub fn queues(links: &[LinkReport], out: impl Write) -> io::Result<()> {
     let mut out = BufWriter::new(out);
     writeln!(out, "{QUEUES}")?;
     for link in links {
-        for (direction, samples) in [Direction::Up, Direction::Down].into_iter().zip(&link.queues) {
+        for (direction, samples) in
+            [LinkDirection::Up, LinkDirection::Down].into_iter().zip(&link.queues)
+        {
             for s in samples {
                 writeln!(
                     out,
@@ -113,7 +115,7 @@ mod tests {
         let rows = fates.map(|kind| {
             let record = PacketRecord {
                 link: 0,
-                direction: Direction::Up,
+                direction: LinkDirection::Up,
                 number: 7,
                 length: 1500,
                 arrived: Nanos(0),

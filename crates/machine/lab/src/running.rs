@@ -11,7 +11,7 @@ use crate::hosts::LabHost;
 use crate::idle::IdleRtt;
 use crate::interval_log::IntervalLog;
 use crate::validity::ValidityCheck;
-use crate::watch::{Direction, QueueSample, Watch};
+use crate::watch::{LinkDirection, QueueSample, Watch};
 use crate::{LabError, at_once};
 use host::cpu::Confinement;
 use host::lock::lock;
@@ -429,7 +429,7 @@ impl Lab {
             let changes = lock(&link.state).changes.clone();
             let own: Vec<&DirectionCounters> =
                 per_direction.iter().filter(|totals| totals.link == index).collect();
-            let of_direction = [Direction::Up, Direction::Down]
+            let of_direction = [LinkDirection::Up, LinkDirection::Down]
                 .map(|direction| own.iter().find(|totals| totals.direction == direction));
             let queues =
                 of_direction.map(|one| one.map(|one| one.samples.clone()).unwrap_or_default());

@@ -5,7 +5,7 @@ use crate::buffers::Pool;
 use crate::carried::{Arrived, Body, Packet};
 use crate::hosts::LabHost;
 use crate::packet::{Layout, change};
-use crate::watch::Direction;
+use crate::watch::LinkDirection;
 use host::transmit_times::TransmitTimes;
 use host::tun::{Tun, VNET_HEADER};
 use link::{Delivery, WindowScale};
@@ -35,7 +35,8 @@ pub(crate) fn of_links(
     hosts: &[LabHost],
     links: &[[usize; 2]],
 ) -> io::Result<Vec<[TunCarrier; 2]>> {
-    let both = |link: usize| [Direction::Up, Direction::Down].map(|direction| (link, direction));
+    let both =
+        |link: usize| [LinkDirection::Up, LinkDirection::Down].map(|direction| (link, direction));
     let all: Vec<_> = (0..links.len()).flat_map(both).collect();
     let carriers =
         at_once::each(all, |(link, direction)| carrier(hosts, link, links[link], direction));
@@ -49,11 +50,11 @@ fn carrier(
     hosts: &[LabHost],
     link: usize,
     between: [usize; 2],
-    direction: Direction,
+    direction: LinkDirection,
 ) -> Option<TunCarrier> {
     let [from, to] = match direction {
-        Direction::Up => between,
-        Direction::Down => [between[1], between[0]],
+        LinkDirection::Up => between,
+        LinkDirection::Down => [between[1], between[0]],
     };
     let times = hosts[from].transmit_times(link);
     Some(TunCarrier { from: hosts[from].tun(link)?, times, to: hosts[to].tun(link)? })

@@ -9,7 +9,7 @@ use record::{
     Achieved, Drops, Lateness, PathChange, PathReport, RequestedDirection, RequestedPath,
 };
 use std::time::Duration;
-use topology::{Direction, PathSpec};
+use topology::{PathDirection, PathSpec};
 use units::{BitRate, Rtt};
 
 /// Largest 99th percentile of the release delay of a valid run: 2 ms, or 5 % of
@@ -75,7 +75,7 @@ impl ValidityCheck<'_> {
             queue: path.directions()[0].queue_in_words(),
             queue_bytes: Some(path.directions()[0])
                 .filter(|up| !up.counts_packets() && up.rate().is_some())
-                .map(Direction::queue_bytes),
+                .map(PathDirection::queue_bytes),
             overhead_bytes: path.overhead(),
             mtu_bytes: path.mtu(),
             seed: self.seed,
@@ -166,7 +166,7 @@ impl ValidityCheck<'_> {
             return Some(up);
         }
         let (lost, sent) = self.per_direction.iter().fold((0.0, 0.0), |(lost, sent), totals| {
-            let ratio = ratios[usize::from(totals.direction == crate::Direction::Down)];
+            let ratio = ratios[usize::from(totals.direction == crate::LinkDirection::Down)];
             #[expect(clippy::cast_precision_loss, reason = "fewer than 2^53 packets")]
             let packets = totals.counters.sent as f64;
             (lost + packets * ratio, sent + packets)
@@ -222,7 +222,7 @@ impl ValidityCheck<'_> {
         }
         self.per_direction.iter().find_map(|totals| {
             let direction =
-                self.path.directions()[usize::from(totals.direction == crate::Direction::Down)];
+                self.path.directions()[usize::from(totals.direction == crate::LinkDirection::Down)];
             let asked = constant_rate(direction).filter(|_| !totals.busy.is_zero())?;
             let did = BitRate::of(totals.busy_bytes, totals.busy);
             let off = (did.as_f64() / asked.as_f64() - 1.0).abs() > RATE_TOLERANCE;
@@ -256,7 +256,7 @@ fn millis(time: Duration) -> f64 {
 /// Returns true if the configured RTT varies from packet to packet: then neither the RTT
 /// nor the spacing of deliveries shows the error of the emulator.
 fn varies(path: &PathSpec) -> bool {
-    let varies = |direction: &Direction| {
+    let varies = |direction: &PathDirection| {
         let config = direction.config();
         let traced = matches!(config.rate, Rate::Trace(_));
         config.jitter.is_some() || config.reorder.is_some() || traced
@@ -275,12 +275,12 @@ fn worse(so_far: Lateness, histogram: &Histogram<u64>) -> Lateness {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Direction as Way;
+    use crate::LinkDirection;
     use crate::interval_log::IntervalLog;
     use link::Counters;
 
     /// What a direction did that sent `sent` packets and drew losses with the given sum.
-    fn direction(direction: Way, sent: u64, drawn: f64) -> DirectionCounters {
+    fn direction(direction: LinkDirection, sent: u64, drawn: f64) -> DirectionCounters {
         DirectionCounters {
             link: 0,
             direction,
@@ -298,7 +298,8 @@ mod tests {
 
     fn report(link: &str) -> PathReport {
         let path: PathSpec = link.parse().unwrap();
-        let directions = [direction(Way::Up, 3000, 104.0), direction(Way::Down, 1000, 20.0)];
+        let directions =
+            [direction(LinkDirection::Up, 3000, 104.0), direction(LinkDirection::Down, 1000, 20.0)];
         let check = ValidityCheck {
             path: &path,
             seed: 1,

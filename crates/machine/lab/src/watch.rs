@@ -9,20 +9,20 @@ use units::{ByteCount, Nanos};
 
 /// One direction of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Direction {
+pub enum LinkDirection {
     /// From the first end to the second: client to server.
     Up,
     /// From the second end to the first.
     Down,
 }
 
-impl Direction {
+impl LinkDirection {
     /// `up` or `down`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Direction::Up => "up",
-            Direction::Down => "down",
+            LinkDirection::Up => "up",
+            LinkDirection::Down => "down",
         }
     }
 }
@@ -33,7 +33,7 @@ pub struct PacketRecord {
     /// Index of the link.
     pub link: usize,
     /// Its direction.
-    pub direction: Direction,
+    pub direction: LinkDirection,
     /// The packet's number in that direction, from 1.
     pub number: u64,
     /// Length of the IP packet in bytes.
@@ -181,7 +181,7 @@ mod tests {
     fn batch(packets: usize, bytes: usize) -> Vec<PacketRecord> {
         let record = PacketRecord {
             link: 0,
-            direction: Direction::Up,
+            direction: LinkDirection::Up,
             number: 1,
             length: 1500,
             arrived: Nanos(0),

@@ -15,6 +15,10 @@
 //! last line can be torn, and then counts as missing: its operation was not
 //! done, or reads as planned.
 
+mod damage;
+
+pub use damage::Damage;
+
 use crate::Disk;
 use crate::apply::shown;
 use crate::persist;
@@ -107,7 +111,7 @@ pub enum JournalError {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
-        why: String,
+        why: Damage,
     },
     /// Another version wrote it.
     #[error(
@@ -178,18 +182,18 @@ impl Begun {
     }
 
     /// The first part that Longhaul cannot have written.
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Damage> {
         let mut keys = BTreeSet::new();
         for Entry { key, before, planned } in &self.entries {
             check_value(key, before)?;
             check_value(key, planned)?;
             if !keys.insert(key) {
-                return Err(format!("{key} is in it twice"));
+                return Err(Damage::Twice { key: key.clone() });
             }
         }
         let texts = [&self.goal, &self.version, &self.identity.hostname, &self.identity.machine];
         if texts.iter().any(|text| text.len() > MAX_TEXT || text.contains(char::is_control)) {
-            return Err("it has control characters, or a long text".to_owned());
+            return Err(Damage::Text);
         }
         Ok(())
     }
@@ -253,10 +257,10 @@ pub(crate) struct Journal {
 
 impl Journal {
     pub(crate) fn parse(path: &Path, bytes: &[u8]) -> Result<Self, JournalError> {
-        let damaged = |why: &str| JournalError::Damaged { path: path.into(), why: why.into() };
-        let text = std::str::from_utf8(bytes).map_err(|_| damaged("it is no text"))?;
+        let damaged = |why| JournalError::Damaged { path: path.into(), why };
+        let text = std::str::from_utf8(bytes).map_err(|_| damaged(Damage::NotText))?;
         // A torn write leaves a partial line after the last newline.
-        let (whole, _torn) = text.rsplit_once('\n').ok_or_else(|| damaged("it is cut short"))?;
+        let (whole, _torn) = text.rsplit_once('\n').ok_or_else(|| damaged(Damage::CutShort))?;
         let mut lines = whole.split('\n');
         let first = lines.next().unwrap_or_default();
         let Some(Line::Begun(begun)) = Line::parse(first) else {
@@ -264,13 +268,13 @@ impl Journal {
                 Some(schema) if schema != SCHEMA => {
                     JournalError::Version { path: path.into(), schema }
                 }
-                _ => damaged("its first line does not match its checksum"),
+                _ => damaged(Damage::FirstChecksum),
             });
         };
         if begun.schema != SCHEMA {
             return Err(JournalError::Version { path: path.into(), schema: begun.schema });
         }
-        begun.check().map_err(|why| damaged(&why))?;
+        begun.check().map_err(damaged)?;
         let mut journal = Journal {
             path: path.into(),
             begun,
@@ -280,26 +284,27 @@ impl Journal {
             ended: false,
         };
         for (index, line) in lines.enumerate() {
-            let number = index + 2;
-            if number > MAX_LINES {
-                return Err(damaged("it has more lines than Longhaul writes"));
+            let line_number = index + 2;
+            if line_number > MAX_LINES {
+                return Err(damaged(Damage::TooManyLines));
             }
             let Some(line) = Line::parse(line) else {
-                return Err(damaged(&format!("line {number} does not match its checksum")));
+                return Err(damaged(Damage::Checksum { line: line_number }));
             };
-            journal.take(line).map_err(|why| damaged(&format!("line {number}: {why}")))?;
+            let of_line = |damage| Damage::Line { line: line_number, damage: Box::new(damage) };
+            journal.take(line).map_err(|damage| damaged(of_line(damage)))?;
         }
         Ok(journal)
     }
 
     /// Adds a line, if it is one that Longhaul writes.
-    fn take(&mut self, line: Line) -> Result<(), String> {
+    fn take(&mut self, line: Line) -> Result<(), Damage> {
         let planned = |key: &str| match self.begun.entries.iter().any(|entry| entry.key == key) {
             true => Ok(()),
-            false => Err(format!("'{}' was not planned", shown(key))),
+            false => Err(Damage::NotPlanned { key: shown(key) }),
         };
         match line {
-            Line::Begun(_) => return Err("a second beginning".to_owned()),
+            Line::Begun(_) => return Err(Damage::SecondBeginning),
             Line::Set { key, now } => {
                 planned(&key)?;
                 check_value(&key, &now)?;
@@ -345,13 +350,13 @@ impl Journal {
     }
 }
 
-fn check_value(key: &str, value: &str) -> Result<(), String> {
+fn check_value(key: &str, value: &str) -> Result<(), Damage> {
     if !is_key(key) {
-        return Err(format!("it sets '{}', which Longhaul does not", shown(key)));
+        return Err(Damage::OtherSetting { key: shown(key) });
     }
     match is_value(key, value) {
         true => Ok(()),
-        false => Err(format!("it gives {key} a value of another form")),
+        false => Err(Damage::Value { key: key.to_owned() }),
     }
 }
 

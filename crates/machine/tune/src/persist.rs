@@ -32,29 +32,43 @@ pub(crate) fn contradicted<'v>(text: &str, values: &[(&'v str, &str)]) -> Option
     values.iter().find(other).map(|(key, _)| *key)
 }
 
+/// A text that is not of a boot file of Longhaul's.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each message says what its fields are")]
+pub enum BootFileError {
+    #[error("it is longer than any that Longhaul writes")]
+    TooLong,
+    #[error("line {line} has control characters")]
+    Control { line: usize },
+    #[error("line {line} is about '{key}', not set by Longhaul")]
+    OtherSetting { line: usize, key: String },
+    #[error("line {line} gives {key} a value of another form")]
+    Value { line: usize, key: String },
+}
+
 /// Refuses a text with a setting that Longhaul does not change: it comes from
 /// another program or an attacker.
 ///
 /// # Errors
-/// What is wrong, with its line.
-pub(crate) fn check(text: &str) -> Result<(), String> {
+/// The first line that Longhaul cannot have written.
+pub(crate) fn check(text: &str) -> Result<(), BootFileError> {
     if text.len() as u64 > MAX_BYTES || text.lines().count() > MAX_LINES {
-        return Err("it is longer than any that Longhaul writes".to_owned());
+        return Err(BootFileError::TooLong);
     }
     for (number, line) in (1..).zip(text.split('\n')) {
         let line = line.strip_suffix('\r').unwrap_or(line).trim_matches([' ', '\t']);
         if line.contains(|c: char| c.is_control() && c != '\t') {
-            return Err(format!("line {number} has control characters"));
+            return Err(BootFileError::Control { line: number });
         }
         if line.is_empty() || is_comment(line) {
             continue;
         }
         let (key, value) = pair(line).unwrap_or((line.to_owned(), String::new()));
         if !is_key(&key) {
-            return Err(format!("line {number} is about '{}', not set by Longhaul", shown(&key)));
+            return Err(BootFileError::OtherSetting { line: number, key: shown(&key) });
         }
         if !is_value(&key, &value) {
-            return Err(format!("line {number} gives {key} a value of another form"));
+            return Err(BootFileError::Value { line: number, key });
         }
     }
     Ok(())
@@ -111,7 +125,7 @@ mod tests {
             (&"#".repeat(70_000), "longer"),
         ] {
             let error = check(text).unwrap_err();
-            assert!(error.contains(says), "{error}");
+            assert!(error.to_string().contains(says), "{error}");
         }
     }
 }

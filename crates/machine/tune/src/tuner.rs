@@ -2,7 +2,8 @@
 
 use crate::apply::same;
 use crate::journal::{Begun, Entry, FileChange, Journal, JournalStore, Line};
-use crate::{Disk, Identity, JournalError, Lock, Settings, persist};
+use crate::persist::{self, BootFileError};
+use crate::{Disk, Identity, JournalError, Lock, Settings};
 use problem::Field;
 use record::is_tuned_value as is_value;
 use record::{Outcome, PlannedSetting, TUNE_APPLY_SCHEMA, TuneApplied, TunePlan, Written};
@@ -58,7 +59,7 @@ pub enum TunerError {
         /// The file.
         path: PathBuf,
         /// Which line.
-        why: String,
+        why: BootFileError,
     },
     /// The boot file cannot be read.
     #[error("cannot read {} to preserve its settings: {source}", path.display())]

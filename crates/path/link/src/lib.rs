@@ -38,7 +38,7 @@ pub use shaper::TokenBucket;
 pub use trace::{Trace, TraceError};
 pub use train::{Delivery, Protocol, Train};
 
-use packet_fate::{FateLog, Run};
+use packet_fate::{FateLog, TrainRun};
 use queue::{Discipline, QueueContext};
 use shaper::{Shaper, Tokens};
 use std::time::Duration;
@@ -132,7 +132,7 @@ impl<P: Clone> Link<P> {
         let first_number = self.log.counters.arrived + 1;
         self.log.counters.arrived += u64::from(train.packets());
         self.trains += 1;
-        let run = Run {
+        let run = TrainRun {
             serial: self.trains,
             payload,
             train,
@@ -249,7 +249,7 @@ impl<P: Clone> Link<P> {
     }
 
     /// Applies MTU and policers to the packets of a train.
-    fn filter(&mut self, now: Nanos, run: &Run<P>) {
+    fn filter(&mut self, now: Nanos, run: &TrainRun<P>) {
         let mut passed = run.packets.start;
         for index in run.packets.clone() {
             let size = run.train.size(index);
@@ -268,7 +268,7 @@ impl<P: Clone> Link<P> {
         self.admit(now, run.part(passed..run.packets.end));
     }
 
-    fn admit(&mut self, now: Nanos, run: Run<P>) {
+    fn admit(&mut self, now: Nanos, run: TrainRun<P>) {
         if run.packets.is_empty() {
             return;
         }

@@ -134,7 +134,7 @@ pub enum FateKind {
 
 /// Consecutive packets of one train on their way to the bottleneck.
 #[derive(Debug, Clone)]
-pub(crate) struct Run<P> {
+pub(crate) struct TrainRun<P> {
     /// Serial number of the train at this link.
     pub(crate) serial: u64,
     pub(crate) payload: P,
@@ -158,7 +158,7 @@ pub(crate) struct Packet<P> {
     pub(crate) marked: bool,
 }
 
-impl<P: Clone> Run<P> {
+impl<P: Clone> TrainRun<P> {
     /// Number of packets.
     pub(crate) fn count(&self) -> u64 {
         u64::from(self.packets.end - self.packets.start)
@@ -166,7 +166,7 @@ impl<P: Clone> Run<P> {
 
     /// A part of its packets.
     pub(crate) fn part(&self, packets: Range<u32>) -> Self {
-        Run { packets, payload: self.payload.clone(), ..*self }
+        TrainRun { packets, payload: self.payload.clone(), ..*self }
     }
 
     /// One of its packets.
@@ -203,7 +203,7 @@ impl<P: Clone> FateLog<P> {
     }
 
     /// Records that all packets of a run are dropped.
-    pub(crate) fn drop_run(&mut self, now: Nanos, cause: Cause, run: &Run<P>) {
+    pub(crate) fn drop_run(&mut self, now: Nanos, cause: Cause, run: &TrainRun<P>) {
         *self.counter(cause) += run.count();
         if self.fates.is_some() {
             for index in run.packets.clone() {

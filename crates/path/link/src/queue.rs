@@ -12,7 +12,7 @@ mod red;
 
 pub(crate) use backlog::{Backlog, Verdict};
 
-use crate::packet_fate::{FateLog, Packet, Run};
+use crate::packet_fate::{FateLog, Packet, TrainRun};
 use crate::{Queue, Rate};
 use codel::CoDelQueue;
 use fifo::FifoQueue;
@@ -74,7 +74,13 @@ impl<P: Clone> Discipline<P> {
 
     /// Enqueues a run that arrives now, as far as the discipline admits it. `idle`: the
     /// bottleneck is idle, so the first packet is sent without waiting.
-    pub(crate) fn enqueue(&mut self, now: Nanos, run: Run<P>, idle: bool, log: &mut FateLog<P>) {
+    pub(crate) fn enqueue(
+        &mut self,
+        now: Nanos,
+        run: TrainRun<P>,
+        idle: bool,
+        log: &mut FateLog<P>,
+    ) {
         match self {
             Discipline::Fifo(queue) => queue.enqueue(now, run, idle, log),
             Discipline::CoDel(queue) => queue.enqueue(now, run, idle, log),
@@ -119,7 +125,7 @@ impl<P: Clone> Discipline<P> {
     }
 
     /// Removes all packets, in order of arrival, so that another queue can take them.
-    pub(crate) fn drain(&mut self) -> Vec<Run<P>> {
+    pub(crate) fn drain(&mut self) -> Vec<TrainRun<P>> {
         match self {
             Discipline::Fifo(queue) => queue.backlog.drain(),
             Discipline::CoDel(queue) => queue.backlog.drain(),

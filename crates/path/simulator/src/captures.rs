@@ -6,7 +6,7 @@
 
 use crate::Scenario;
 use capture::LinkType;
-use capture::dissect::{self, Direction, Layers};
+use capture::dissect::{self, Layers, PacketDirection};
 use record::Measurement;
 use std::time::Duration;
 use tcp::{Acknowledgement, Segments};
@@ -76,8 +76,9 @@ impl SimulatedCapture {
         let duration_ns = (scenario.seconds * 1e9) as u64;
         let first_window =
             scenario.receive_window.map_or(64_240, |window| window.bytes().min(64_240));
-        let host =
-            |point| (Connection::default(), Sampler::new(Direction::AToB, duration_ns, point), 0);
+        let host = |point| {
+            (Connection::default(), Sampler::new(PacketDirection::AToB, duration_ns, point), 0)
+        };
         let hosts = || [CapturePoint::Sender, CapturePoint::Receiver].map(host);
         let captured =
             (0..streams).map(|_| CapturedStream { hosts: hosts(), marks: [0; 2] }).collect();

@@ -41,7 +41,7 @@ mod vantage;
 
 pub use captures::Captures;
 pub use families::{Family, Hosts, Proportions, ScenarioSet, families};
-pub use run::Run;
+pub use run::SimulatedRun;
 pub use scenario::{CrossFlow, MAX_CROSS_FLOWS, MAX_SECONDS, MAX_STREAMS, Scenario, ScenarioError};
 pub use truth::{TrueSegment, Truth};
 pub use vantage::Vantage;

@@ -27,7 +27,7 @@ const DATAGRAM: u32 = 1_200;
 
 /// What comes of a scenario.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Run {
+pub struct SimulatedRun {
     /// What a test between the two hosts measures.
     pub measurement: Measurement,
     /// What limited the transfer in fact.
@@ -47,7 +47,7 @@ impl Scenario {
     ///
     /// # Errors
     /// The path is not valid, or a bound is exceeded ([`Scenario::check`]).
-    pub fn run(&self, seed: u64) -> Result<Run, ScenarioError> {
+    pub fn run(&self, seed: u64) -> Result<SimulatedRun, ScenarioError> {
         let (config, scale) = config(self, seed)?;
         self.finished(twin::run(&config), scale)
     }
@@ -57,7 +57,7 @@ impl Scenario {
     ///
     /// # Errors
     /// Those of [`Scenario::run`].
-    pub fn run_captured(&self, seed: u64) -> Result<(Run, Captures), ScenarioError> {
+    pub fn run_captured(&self, seed: u64) -> Result<(SimulatedRun, Captures), ScenarioError> {
         let (config, scale) = config(self, seed)?;
         let rtt = config.forward.start.delay + config.reverse.start.delay;
         let mss = ConnectionConfig::default().mss;
@@ -66,14 +66,14 @@ impl Scenario {
         Ok((self.finished(outcome, scale)?, capture.finish(self)))
     }
 
-    fn finished(&self, outcome: Outcome, scale: u8) -> Result<Run, ScenarioError> {
+    fn finished(&self, outcome: Outcome, scale: u8) -> Result<SimulatedRun, ScenarioError> {
         let Outcome { mut measurement, truth: intervals, read, truncated, .. } = outcome;
         for stream in &mut measurement.streams {
             stream.sender.iter_mut().for_each(|sample| sample.peer_window_scale = Some(scale));
             stream.receiver.iter_mut().for_each(|sample| sample.window_scale = Some(scale));
         }
         let truth = Truth::of(self, &intervals)?;
-        Ok(Run { measurement, truth, intervals, read, truncated })
+        Ok(SimulatedRun { measurement, truth, intervals, read, truncated })
     }
 }
 

@@ -41,7 +41,7 @@ pub use application::{Application, Reader};
 pub use limits::{Limit, LimitTimes};
 pub use receive_window::WindowSize;
 pub use receiver::{Receiver, ReceiverConfig};
-pub use runs::Run;
+pub use runs::PacketRun;
 pub use send_buffer::{BufferCheck, BufferSize};
 pub use sender::{Feedback, Reductions, Sender, SenderConfig, SenderInfo};
 pub use wire::{Acknowledgement, MAX_SACK_BLOCKS, SackBlocks, Segments};

@@ -2,7 +2,7 @@
 
 use crate::application::Reader;
 use crate::receive_window::{ReceiveWindow, WindowSize};
-use crate::{Acknowledgement, MAX_SACK_BLOCKS, Run, SackBlocks, Segments};
+use crate::{Acknowledgement, MAX_SACK_BLOCKS, PacketRun, SackBlocks, Segments};
 use runs::RunSet;
 use units::{Nanos, Rtt};
 
@@ -37,7 +37,7 @@ pub struct Receiver {
     /// A packet of each of the blocks that changed last, the newest first.
     recent: [Option<u64>; MAX_SACK_BLOCKS],
     /// The packets that arrived twice, in the segments last received.
-    duplicate: Run,
+    duplicate: PacketRun,
     /// Packets read by the application.
     read: u64,
     /// When it may read again.
@@ -73,7 +73,7 @@ impl Receiver {
             next: 0,
             beyond: RunSet::default(),
             recent: [None; MAX_SACK_BLOCKS],
-            duplicate: Run::default(),
+            duplicate: PacketRun::default(),
             read: 0,
             read_at: Nanos(0),
             edge: window.size(),
@@ -155,7 +155,7 @@ impl Receiver {
             self.out_of_order += run.len();
         }
         let mut fresh = 0;
-        let ahead = Run::new(run.start.max(self.next), run.end);
+        let ahead = PacketRun::new(run.start.max(self.next), run.end);
         if !ahead.is_empty() {
             self.beyond.gaps(ahead, |gap| fresh += gap.len());
         }
@@ -290,8 +290,8 @@ impl Receiver {
         self.recent[0] = Some(packet);
     }
 
-    fn note_duplicate(&mut self, run: Run) {
-        let old = Run::new(run.start, run.end.min(self.next));
+    fn note_duplicate(&mut self, run: PacketRun) {
+        let old = PacketRun::new(run.start, run.end.min(self.next));
         self.duplicate = if old.is_empty() {
             self.beyond.containing(run.start).map_or(old, |block| block.overlap(run))
         } else {

@@ -12,7 +12,7 @@
 //!
 //! Only a tail loss probe retransmits a packet at or after the frontier.
 
-use crate::Run;
+use crate::PacketRun;
 use control::{DeliverySnapshot, SentPackets};
 use runs::RunSet;
 use std::collections::VecDeque;
@@ -21,7 +21,7 @@ use units::Nanos;
 /// Packets sent together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Transmission {
-    pub(crate) run: Run,
+    pub(crate) run: PacketRun,
     pub(crate) sent: Nanos,
     /// Numbers the transmissions: in virtual time, many share a moment.
     pub(crate) order: u64,
@@ -121,14 +121,19 @@ impl Scoreboard {
             return Some(head.sent);
         }
         let covers = |resent: &&Transmission| {
-            !Run::new(self.una, self.una + 1).overlap(resent.run).is_empty()
+            !PacketRun::new(self.una, self.una + 1).overlap(resent.run).is_empty()
         };
         Some(self.resent.iter().find(covers).map_or(head.sent, |resent| resent.sent))
     }
 
     /// New packets were sent.
-    pub(crate) fn send_new(&mut self, count: u64, sent: Nanos, snapshot: DeliverySnapshot) -> Run {
-        let run = Run::new(self.nxt, self.nxt + count);
+    pub(crate) fn send_new(
+        &mut self,
+        count: u64,
+        sent: Nanos,
+        snapshot: DeliverySnapshot,
+    ) -> PacketRun {
+        let run = PacketRun::new(self.nxt, self.nxt + count);
         self.nxt = run.end;
         match self.original.back_mut() {
             // One record for what one moment sent.
@@ -154,7 +159,7 @@ impl Scoreboard {
         most: u64,
         sent: Nanos,
         snapshot: DeliverySnapshot,
-    ) -> Option<Run> {
+    ) -> Option<PacketRun> {
         let run = self.lost.take_first(most)?;
         self.push_resent(Transmission { run, sent, order: 0, snapshot });
         Some(run)
@@ -167,12 +172,16 @@ impl Scoreboard {
     }
 
     /// Retransmits the last packet sent, as a probe (RFC 8985 section 7.3).
-    pub(crate) fn resend_tail(&mut self, sent: Nanos, snapshot: DeliverySnapshot) -> Option<Run> {
+    pub(crate) fn resend_tail(
+        &mut self,
+        sent: Nanos,
+        snapshot: DeliverySnapshot,
+    ) -> Option<PacketRun> {
         let tail = self.nxt.checked_sub(1).filter(|tail| *tail >= self.una)?;
         if tail < self.frontier || self.probe.is_some() || self.sacked.contains(tail) {
             return None;
         }
-        let run = Run::new(tail, tail + 1);
+        let run = PacketRun::new(tail, tail + 1);
         self.push_resent(Transmission { run, sent, order: 0, snapshot });
         self.probe = Some(tail);
         Some(run)
@@ -184,7 +193,7 @@ impl Scoreboard {
         if next <= self.una {
             return;
         }
-        self.deliver(Run::new(self.una, next), visit);
+        self.deliver(PacketRun::new(self.una, next), visit);
         self.sacked.remove_before(next);
         self.ever_resent.remove_before(next);
         while self.original.front().is_some_and(|first| first.run.end <= next) {
@@ -196,8 +205,8 @@ impl Scoreboard {
 
     /// Packets of a SACK block arrived. Calls `visit` for those that were not sacked
     /// before.
-    pub(crate) fn sack(&mut self, block: Run, visit: &mut impl FnMut(Delivered)) {
-        let block = block.overlap(Run::new(self.una, self.nxt));
+    pub(crate) fn sack(&mut self, block: PacketRun, visit: &mut impl FnMut(Delivered)) {
+        let block = block.overlap(PacketRun::new(self.una, self.nxt));
         if block.is_empty() {
             return;
         }
@@ -205,15 +214,15 @@ impl Scoreboard {
         self.sacked.insert(block);
     }
 
-    fn deliver(&mut self, run: Run, visit: &mut impl FnMut(Delivered)) {
+    fn deliver(&mut self, run: PacketRun, visit: &mut impl FnMut(Delivered)) {
         if self.sacked.is_empty() {
             return self.deliver_gap(run, visit);
         }
         let mut from = run.start;
         while from < run.end {
-            let mut gap = Run::default();
+            let mut gap = PacketRun::default();
             // The first gap only: delivering it changes the other sets.
-            self.sacked.gaps(Run::new(from, run.end), |part| {
+            self.sacked.gaps(PacketRun::new(from, run.end), |part| {
                 if gap.is_empty() {
                     gap = part;
                 }
@@ -227,26 +236,26 @@ impl Scoreboard {
     }
 
     /// Packets that were not delivered before.
-    fn deliver_gap(&mut self, gap: Run, visit: &mut impl FnMut(Delivered)) {
-        let old = Run::new(gap.start, gap.end.min(self.frontier));
+    fn deliver_gap(&mut self, gap: PacketRun, visit: &mut impl FnMut(Delivered)) {
+        let old = PacketRun::new(gap.start, gap.end.min(self.frontier));
         if !old.is_empty() {
             self.deliver_resent(old, visit);
             let mut lost = std::mem::take(&mut self.lost);
             lost.remove(old, |part| self.deliver_original(part, visit));
             self.lost = lost;
         }
-        let mut new = Run::new(gap.start.max(self.frontier), gap.end);
+        let mut new = PacketRun::new(gap.start.max(self.frontier), gap.end);
         if let Some(probe) = self.probe.filter(|probe| *probe < new.end && *probe >= new.start) {
-            self.deliver_resent(Run::new(probe, probe + 1), visit);
+            self.deliver_resent(PacketRun::new(probe, probe + 1), visit);
             self.probe = None;
             // A probe is of the last packet at its time; later ones may follow it.
-            self.deliver_original(Run::new(new.start, probe), visit);
+            self.deliver_original(PacketRun::new(new.start, probe), visit);
             new.start = probe + 1;
         }
         self.deliver_original(new, visit);
     }
 
-    fn deliver_original(&self, run: Run, visit: &mut impl FnMut(Delivered)) {
+    fn deliver_original(&self, run: PacketRun, visit: &mut impl FnMut(Delivered)) {
         if run.is_empty() {
             return;
         }
@@ -264,13 +273,13 @@ impl Scoreboard {
         }
     }
 
-    fn was_resent(&self, run: Run) -> bool {
+    fn was_resent(&self, run: PacketRun) -> bool {
         let mut never = 0;
         self.ever_resent.gaps(run, |gap| never += gap.len());
         never < run.len()
     }
 
-    fn deliver_resent(&mut self, run: Run, visit: &mut impl FnMut(Delivered)) {
+    fn deliver_resent(&mut self, run: PacketRun, visit: &mut impl FnMut(Delivered)) {
         let mut missing = run.len();
         let mut at = 0;
         while missing > 0
@@ -283,8 +292,8 @@ impl Scoreboard {
             }
             missing -= part.len();
             visit(Delivered { transmission: Transmission { run: part, ..sent }, ambiguous: true });
-            let before = Run::new(sent.run.start, part.start);
-            let after = Run::new(part.end, sent.run.end);
+            let before = PacketRun::new(sent.run.start, part.start);
+            let after = PacketRun::new(part.end, sent.run.end);
             self.resent.remove(at);
             for rest in [after, before].into_iter().filter(|rest| !rest.is_empty()) {
                 self.resent.insert(at, Transmission { run: rest, ..sent });
@@ -327,7 +336,7 @@ impl Scoreboard {
                 waiting[1] = Some(sent);
                 break;
             };
-            self.lose(Run::new(from, end));
+            self.lose(PacketRun::new(from, end));
             if end < sent.run.end {
                 break;
             }
@@ -336,12 +345,12 @@ impl Scoreboard {
     }
 
     /// Moves the frontier over `run`, which begins at it.
-    fn lose(&mut self, run: Run) {
+    fn lose(&mut self, run: PacketRun) {
         let (sacked, lost, probe) = (&self.sacked, &mut self.lost, self.probe);
         sacked.gaps(run, |gap| match probe.filter(|p| *p >= gap.start && *p < gap.end) {
             Some(probe) => {
-                lost.insert(Run::new(gap.start, probe));
-                lost.insert(Run::new(probe + 1, gap.end));
+                lost.insert(PacketRun::new(gap.start, probe));
+                lost.insert(PacketRun::new(probe + 1, gap.end));
             }
             None => lost.insert(gap),
         });
@@ -357,7 +366,7 @@ impl Scoreboard {
         self.resent.clear();
         self.probe = None;
         let (sacked, lost) = (&self.sacked, &mut self.lost);
-        sacked.gaps(Run::new(self.una, self.nxt), |gap| lost.insert(gap));
+        sacked.gaps(PacketRun::new(self.una, self.nxt), |gap| lost.insert(gap));
         self.frontier = self.nxt;
     }
 
@@ -378,7 +387,7 @@ mod tests {
     /// What is in flight by the records of transmissions.
     fn recorded(board: &Scoreboard) -> u64 {
         let mut originals = 0;
-        board.sacked.gaps(Run::new(board.frontier, board.nxt), |gap| originals += gap.len());
+        board.sacked.gaps(PacketRun::new(board.frontier, board.nxt), |gap| originals += gap.len());
         originals + board.resent.iter().map(|sent| sent.run.len()).sum::<u64>()
     }
 
@@ -427,7 +436,7 @@ mod tests {
                     }
                     Step::Sack(from, len) => {
                         let from = board.una + from;
-                        board.sack(Run::new(from, from + len), &mut visit);
+                        board.sack(PacketRun::new(from, from + len), &mut visit);
                     }
                     Step::Acknowledge(packets) => {
                         board.acknowledge(board.una + packets, &mut visit);

@@ -20,7 +20,7 @@ use crate::rack::Rack;
 use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
 use crate::send_buffer::{BufferCheck, BufferSize, SendBuffer};
-use crate::{Run, Segments};
+use crate::{PacketRun, Segments};
 use control::{CongestionControl, DeliveryRate, Phase, Reduction};
 use recovery::Recovery;
 use timers::Timers;
@@ -240,7 +240,7 @@ impl<C: CongestionControl> Sender<C> {
         match probe {
             Probe::Window => {
                 let una = self.board.una();
-                let run = Run::new(una, una);
+                let run = PacketRun::new(una, una);
                 Some(Segments { run, sent: now, echo: self.echo, retransmission: false })
             }
             Probe::Tail => {
@@ -260,7 +260,7 @@ impl<C: CongestionControl> Sender<C> {
         }
     }
 
-    fn sent(&mut self, now: Nanos, run: Run, retransmission: bool) -> Segments {
+    fn sent(&mut self, now: Nanos, run: PacketRun, retransmission: bool) -> Segments {
         let packets = run.len();
         if retransmission {
             self.retransmits += packets;

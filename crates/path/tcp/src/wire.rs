@@ -1,6 +1,6 @@
 //! What sender and receiver tell each other.
 
-use crate::Run;
+use crate::PacketRun;
 use units::Nanos;
 
 /// Most SACK blocks beside timestamps in one segment (RFC 2018 section 3).
@@ -10,7 +10,7 @@ pub const MAX_SACK_BLOCKS: usize = 3;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segments {
     /// Which; empty in a window probe.
-    pub run: Run,
+    pub run: PacketRun,
     /// When they were sent: the timestamp value (RFC 7323).
     pub sent: Nanos,
     /// The newest timestamp value of the receiver's.
@@ -22,7 +22,7 @@ pub struct Segments {
 impl Segments {
     /// Some of them: what reached the receiver together.
     #[must_use]
-    pub const fn part(self, run: Run) -> Self {
+    pub const fn part(self, run: PacketRun) -> Self {
         Segments { run, ..self }
     }
 }
@@ -37,7 +37,7 @@ pub struct Acknowledgement {
     /// Packets that arrived beyond `next`, the newest block first (RFC 2018).
     pub sacks: SackBlocks,
     /// Packets that arrived twice (RFC 2883).
-    pub duplicate: Run,
+    pub duplicate: PacketRun,
     /// Packets with a CE mark since the connection began (as AccECN counts them).
     pub marked: u64,
     /// When it was sent.
@@ -50,13 +50,13 @@ pub struct Acknowledgement {
 /// The SACK blocks of an acknowledgement.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SackBlocks {
-    blocks: [Run; MAX_SACK_BLOCKS],
+    blocks: [PacketRun; MAX_SACK_BLOCKS],
     count: usize,
 }
 
 impl SackBlocks {
     /// Adds a block if there is room and it is not there yet.
-    pub(crate) fn push(&mut self, block: Run) {
+    pub(crate) fn push(&mut self, block: PacketRun) {
         if self.count < MAX_SACK_BLOCKS && !self.as_slice().contains(&block) {
             self.blocks[self.count] = block;
             self.count += 1;
@@ -65,7 +65,7 @@ impl SackBlocks {
 
     /// The blocks.
     #[must_use]
-    pub fn as_slice(&self) -> &[Run] {
+    pub fn as_slice(&self) -> &[PacketRun] {
         &self.blocks[..self.count]
     }
 }

@@ -1,7 +1,7 @@
 //! A path as other emulators take it: Linux netem, macOS' Network Link Conditioner, and
 //! clumsy for Windows. What a tool cannot express is listed, never dropped silently.
 
-use crate::{Direction, PathSpec};
+use crate::{PathDirection, PathSpec};
 use link::{Loss, Queue};
 use units::{BitRate, LossRatio};
 
@@ -67,8 +67,8 @@ pub fn for_emulator(path: &PathSpec, emulator: Emulator) -> EmulatorSettings {
     settings
 }
 
-/// Whether an emulator has an effect, as `Direction::effects` words it.
-fn has(emulator: Emulator, direction: &Direction, effect: &str) -> bool {
+/// Whether an emulator has an effect, as `PathDirection::effects` words it.
+fn has(emulator: Emulator, direction: &PathDirection, effect: &str) -> bool {
     if effect.starts_with("loss ") {
         return match direction.config().loss {
             Loss::Bernoulli(_) => true,
@@ -84,7 +84,7 @@ fn has(emulator: Emulator, direction: &Direction, effect: &str) -> bool {
 }
 
 /// Milliseconds with up to three places.
-fn millis(direction: &Direction) -> String {
+fn millis(direction: &PathDirection) -> String {
     decimal(direction.delay().millis_f64(), 3)
 }
 
@@ -101,7 +101,7 @@ fn percent(ratio: LossRatio) -> String {
 }
 
 /// Packets in the delay line and in the queue, which netem's limit counts together.
-fn packets(path: &PathSpec, direction: &Direction) -> u64 {
+fn packets(path: &PathSpec, direction: &PathDirection) -> u64 {
     let rate = direction.rate().unwrap_or(UNLIMITED);
     let delayed = rate.as_f64() * direction.delay().secs_f64() / 8.0;
     let bytes = delayed + direction.queue_bytes().as_f64();

@@ -29,7 +29,7 @@ mod tests;
 mod user;
 mod words;
 
-pub use direction::Direction;
+pub use direction::PathDirection;
 pub use error::PathError;
 pub use files::Reader;
 pub use key_table::{KEYS, PathKey, key_help};
@@ -70,7 +70,7 @@ pub struct PathSpec {
 #[derive(Debug, Clone, PartialEq)]
 struct State {
     at: u64,
-    directions: [Direction; 2],
+    directions: [PathDirection; 2],
 }
 
 impl PathSpec {
@@ -166,7 +166,7 @@ impl PathSpec {
             };
             states.push(State {
                 at,
-                directions: settings.clone().map(|settings| Direction::new(settings, context)),
+                directions: settings.clone().map(|settings| PathDirection::new(settings, context)),
             });
         }
         PathSpec { layer, states }
@@ -174,14 +174,14 @@ impl PathSpec {
 
     /// The directions client to server and server to client, at the start.
     #[must_use]
-    pub fn directions(&self) -> [&Direction; 2] {
+    pub fn directions(&self) -> [&PathDirection; 2] {
         // Never empty: `build` adds the state at the start.
         let [up, down] = &self.states[0].directions;
         [up, down]
     }
 
     /// Both directions from each change on, the first at zero.
-    pub fn states(&self) -> impl Iterator<Item = (Duration, [&Direction; 2])> {
+    pub fn states(&self) -> impl Iterator<Item = (Duration, [&PathDirection; 2])> {
         self.states.iter().map(|state| {
             let [up, down] = &state.directions;
             (Duration::from_nanos(state.at), [up, down])
@@ -234,14 +234,14 @@ impl PathSpec {
     /// Bandwidth-delay product of the faster direction; zero if both are unlimited.
     #[must_use]
     pub fn bdp(&self) -> ByteCount {
-        let [up, down] = self.directions().map(Direction::bdp);
+        let [up, down] = self.directions().map(PathDirection::bdp);
         up.max(down)
     }
 
     /// The most bytes the larger of the two queues can hold.
     #[must_use]
     pub fn queue_bytes(&self) -> ByteCount {
-        let [up, down] = self.directions().map(Direction::queue_bytes);
+        let [up, down] = self.directions().map(PathDirection::queue_bytes);
         up.max(down)
     }
 
@@ -250,7 +250,7 @@ impl PathSpec {
     /// without one draw in a million, an unlimited rate as 20 Gbit/s.
     #[must_use]
     pub fn memory(&self) -> ByteCount {
-        let most = |direction: usize, of: &dyn Fn(&Direction) -> ByteCount| {
+        let most = |direction: usize, of: &dyn Fn(&PathDirection) -> ByteCount| {
             self.states
                 .iter()
                 .map(|state| of(&state.directions[direction]))
@@ -259,8 +259,8 @@ impl PathSpec {
         };
         // Packets in flight from one state overlap with the queue of the next.
         [0, 1].iter().fold(ByteCount::ZERO, |sum, direction| {
-            sum.plus(most(*direction, &Direction::in_flight))
-                .plus(most(*direction, &Direction::queue_bytes))
+            sum.plus(most(*direction, &PathDirection::in_flight))
+                .plus(most(*direction, &PathDirection::queue_bytes))
         })
     }
 

@@ -34,7 +34,6 @@ mod error;
 mod forms;
 mod names;
 mod programs;
-mod scalar;
 mod source;
 mod time;
 mod written;
@@ -197,7 +196,7 @@ impl Plan {
     /// [`PlanError`]: what is wrong first, with its line.
     pub fn parse(file: &str, text: &str, read: &mut Reader<'_>) -> Result<Self, PlanError> {
         let source = Source::new(file, text);
-        let written = source.read(text)?;
+        let written = source.read()?;
         build::build(names::of_file(file), &written, &source, read)
     }
 

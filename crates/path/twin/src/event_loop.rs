@@ -8,7 +8,7 @@ use crate::timer_queue::TimerQueue;
 use crate::truth::{self, ReverseTruth, TruthInterval};
 use crate::{ConnectionConfig, DatagramSource, HEADER_BYTES, Outcome, Scenario};
 use link::{Counters, FateKind, Link, Train};
-use tcp::{Acknowledgement, Run, Segments};
+use tcp::{Acknowledgement, PacketRun, Segments};
 use units::{Nanos, Rtt, nanos};
 
 /// An interval of the ground truth, and of samples after the ramp-up.
@@ -169,7 +169,7 @@ impl<'a> Simulation<'a> {
                 segments.run
             } else {
                 let packets = &delivery.packets;
-                Run::new(first + u64::from(packets.start), first + u64::from(packets.end))
+                PacketRun::new(first + u64::from(packets.start), first + u64::from(packets.end))
             };
             let part = segments.part(run);
             self.observer.data(self.now, Host::Receiving, connection, &part, delivery.marked);

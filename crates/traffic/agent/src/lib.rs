@@ -9,6 +9,7 @@
 
 mod flows;
 mod input;
+mod refusal;
 mod sysctls;
 
 use copy::CopyError;
@@ -19,6 +20,8 @@ use host::stop::StopFlag;
 use input::{Ended, Requests};
 use perf::ServerEvent;
 use perf::server::{Limits, Server, ServerConfig, Tokens};
+use problem::Problem;
+use refusal::Refusal;
 use remote::protocol::{Hello, MAX_RESULTS, Reply, Request, Secret, VERSION, parse_request, write};
 use std::io::Read;
 use std::net::IpAddr;
@@ -32,7 +35,7 @@ use tune::HostDisk;
 #[derive(Debug)]
 pub struct Host {
     /// Where the journals of this host's settings are kept, or why there is no such place.
-    pub journals: Result<HostDisk, String>,
+    pub journals: Result<HostDisk, Problem>,
     /// The address at which ssh reached this host.
     pub address: Option<IpAddr>,
 }
@@ -163,13 +166,13 @@ impl Agent {
                 })
             }
         };
-        answered.unwrap_or_else(|reason| Reply::Error { reason })
+        answered.unwrap_or_else(|refusal: Refusal| Reply::Error { reason: refusal.to_string() })
     }
 
     /// Serves tests of clients with the token until the agent ends.
-    fn listen(&mut self, token: &Secret) -> Result<Reply, String> {
+    fn listen(&mut self, token: &Secret) -> Result<Reply, Refusal> {
         if self.server.is_some() {
-            return Err("it already serves tests".to_owned());
+            return Err(Refusal::AlreadyServing);
         }
         let config = ServerConfig {
             port: 0,
@@ -182,12 +185,12 @@ impl Agent {
             },
             ..ServerConfig::default()
         };
-        let server = Server::bind(&config).map_err(|error| error.to_string())?;
+        let server = Server::bind(&config)?;
         let (port, udp) = (server.local_addr().port(), server.has_udp());
         let stop = StopFlag::new();
         let stopped = stop.clone();
         let serve = move || drop(server.serve(&stopped, &|_: ServerEvent| ()));
-        let thread = Builder::new().spawn(serve).map_err(|error| error.to_string())?;
+        let thread = Builder::new().spawn(serve).map_err(Refusal::Thread)?;
         self.server = Some(Serving { stop, thread });
         Ok(Reply::Serving { port, udp })
     }
@@ -237,11 +240,12 @@ fn serve_copy(
 
 /// A reply with the end of its line.
 fn line_of(reply: &Reply) -> String {
-    let too_long = |why: &str| Reply::Error { reason: why.to_owned() };
-    let line = write(reply)
-        .and_then(|line| if line.len() > MAX_RESULTS { Err(LONG.to_owned()) } else { Ok(line) })
-        .or_else(|why| write(&too_long(&why)));
-    line.unwrap_or_default() + "\n"
+    let reason = match write(reply) {
+        Ok(line) if line.len() <= MAX_RESULTS => return line + "\n",
+        Ok(_) => LONG.to_owned(),
+        Err(error) => error.to_string(),
+    };
+    write(&Reply::Error { reason }).unwrap_or_default() + "\n"
 }
 
 const LONG: &str = "the samples of these flows exceed 64 MiB; use fewer streams or a shorter test";

@@ -3,7 +3,9 @@
 //! The journal is that of `longhaul tune`: whatever happens to the agent, `longhaul tune
 //! rollback` reverts what it set, and the next agent of a study does so first.
 
+use crate::refusal::Refusal;
 use host::clock;
+use problem::Problem;
 use record::{
     MemoryCost, Outcome, PlannedSetting, RevertOutcome, TUNE_PLAN_SCHEMA, TunePlan, Written,
     is_tuned_sysctl, is_tuned_value,
@@ -19,25 +21,25 @@ const GOAL: &str = "a test of a study";
 /// The sysctls that this agent has set.
 #[derive(Debug)]
 pub(crate) struct Sysctls {
-    journals: Result<HostDisk, String>,
+    journals: Result<HostDisk, Problem>,
     /// Held while something is set.
     lock: Option<Lock>,
 }
 
 impl Sysctls {
-    pub(crate) fn new(journals: Result<HostDisk, String>) -> Self {
+    pub(crate) fn new(journals: Result<HostDisk, Problem>) -> Self {
         Sysctls { journals, lock: None }
     }
 
     /// Sets them all, or none: what was set before is reverted first. Which were changed.
-    pub(crate) fn set(&mut self, wanted: &[SysctlRequest]) -> Result<Vec<Written>, String> {
+    pub(crate) fn set(&mut self, wanted: &[SysctlRequest]) -> Result<Vec<Written>, Refusal> {
         self.revert()?;
         let settings = wanted.iter().map(planned).collect::<Result<Vec<_>, _>>()?;
         if settings.is_empty() {
             return Ok(Vec::new());
         }
         let disk = self.journals.as_ref().map_err(Clone::clone)?;
-        let lock = Lock::take(&disk.journals, disk.trust).map_err(|error| error.to_string())?;
+        let lock = Lock::take(&disk.journals, disk.trust)?;
         let tuner = tuner(disk);
         revert_studies(&tuner, &lock)?;
         let applied = tuner.apply(&lock, &plan(settings), false);
@@ -46,7 +48,7 @@ impl Sysctls {
             // Whatever it wrote before is in a journal.
             Err(error) => {
                 let _ = revert_studies(&tuner, &lock);
-                return Err(error.to_string());
+                return Err(error.into());
             }
         };
         let lacking = applied.settings.iter().find(|one| {
@@ -54,9 +56,8 @@ impl Sysctls {
                 && !wanted.iter().any(|wanted| wanted.key == one.key && wanted.optional)
         });
         if let Some(one) = lacking {
-            let reason = format!("{}: {}", one.key, one.note);
             revert_studies(&tuner, &lock)?;
-            return Err(reason);
+            return Err(Refusal::NotSet { key: one.key.clone(), note: one.note.clone() });
         }
         if applied.journal.is_some() {
             self.lock = Some(lock);
@@ -65,7 +66,7 @@ impl Sysctls {
     }
 
     /// Reverts what was set; what is left, with the reason.
-    pub(crate) fn revert(&mut self) -> Result<Vec<String>, String> {
+    pub(crate) fn revert(&mut self) -> Result<Vec<String>, Refusal> {
         let (Some(lock), Ok(disk)) = (&self.lock, &self.journals) else { return Ok(Vec::new()) };
         let left = revert_studies(&tuner(disk), lock);
         self.lock = None;
@@ -75,15 +76,14 @@ impl Sysctls {
 
 /// Reverts the last journals, as long as they are of studies: nobody else holds the lock, so a
 /// study that is still there was killed. What is left, with the reason.
-fn revert_studies(tuner: &Tuner<'_>, lock: &Lock) -> Result<Vec<String>, String> {
-    let words = |error: TunerError| error.to_string();
+fn revert_studies(tuner: &Tuner<'_>, lock: &Lock) -> Result<Vec<String>, Refusal> {
     let mut left = Vec::new();
     loop {
-        let status = tuner.status().map_err(|error| error.to_string())?;
+        let status = tuner.status().map_err(TunerError::from)?;
         if status.applied.last().is_none_or(|last| last.goal != GOAL) {
             return Ok(left);
         }
-        let undone = tuner.undo(lock, false, &mut |_| Decision::Keep).map_err(words)?;
+        let undone = tuner.undo(lock, false, &mut |_| Decision::Keep)?;
         let kept = undone.settings.iter().filter(|one| {
             matches!(one.state, RevertOutcome::Failed | RevertOutcome::Left) && !one.note.is_empty()
         });
@@ -94,10 +94,10 @@ fn revert_studies(tuner: &Tuner<'_>, lock: &Lock) -> Result<Vec<String>, String>
     }
 }
 
-fn planned(wanted: &SysctlRequest) -> Result<PlannedSetting, String> {
+fn planned(wanted: &SysctlRequest) -> Result<PlannedSetting, Refusal> {
     let SysctlRequest { key, value, .. } = wanted;
     if !is_tuned_sysctl(key) || !is_tuned_value(key, value) {
-        return Err(format!("{key} = {value}: not a sysctl, or not a value, that longhaul sets"));
+        return Err(Refusal::NotTuned { key: key.clone(), value: value.clone() });
     }
     Ok(PlannedSetting {
         key: key.clone(),

@@ -80,7 +80,7 @@ pub struct Summary {
 }
 
 /// Who sends, once the request is checked.
-enum Direction {
+enum CopyDirection {
     Upload { sources: Vec<Vec<u8>>, host: String, to: Vec<u8> },
     Download { host: String, sources: Vec<Vec<u8>>, to: Vec<u8> },
 }
@@ -133,7 +133,7 @@ pub fn copy(
     }
 }
 
-fn direction(request: &CopyRequest) -> Result<Direction, CopyError> {
+fn direction(request: &CopyRequest) -> Result<CopyDirection, CopyError> {
     let wrong = |text: &str| Err(CopyError::Local(text.to_owned()));
     let bytes = |path: &Path| path.as_os_str().as_bytes().to_vec();
     match &request.destination {
@@ -148,7 +148,7 @@ fn direction(request: &CopyRequest) -> Result<Direction, CopyError> {
             // Everything is checked before a connection is made.
             let found = walk::local_sources(&sources)?;
             walk::check_names(&found)?;
-            Ok(Direction::Upload { sources, host: host.clone(), to: bytes(path) })
+            Ok(CopyDirection::Upload { sources, host: host.clone(), to: bytes(path) })
         }
         CopyEnd::Local(to) => {
             let (mut sources, mut far) = (Vec::new(), None);
@@ -164,7 +164,7 @@ fn direction(request: &CopyRequest) -> Result<Direction, CopyError> {
             let Some(host) = far else { return wrong("nothing to copy") };
             let to = bytes(to);
             destination(&to, &sources)?;
-            Ok(Direction::Download { host: host.clone(), sources, to })
+            Ok(CopyDirection::Download { host: host.clone(), sources, to })
         }
     }
 }
@@ -185,7 +185,7 @@ fn destination(to: &[u8], sources: &[Vec<u8>]) -> Result<receiver::Destination, 
 
 struct Attempt<'a> {
     request: &'a CopyRequest,
-    direction: &'a Direction,
+    direction: &'a CopyDirection,
     transport: Choice,
     progress: &'a Progress,
     stop: &'a StopFlag,
@@ -193,7 +193,7 @@ struct Attempt<'a> {
 
 impl Attempt<'_> {
     fn run(&self, report: &(dyn Fn(Notice) + Sync)) -> Result<Summary, CopyError> {
-        let (Direction::Upload { host, .. } | Direction::Download { host, .. }) = self.direction;
+        let (CopyDirection::Upload { host, .. } | CopyDirection::Download { host, .. }) = self.direction;
         let far = FarSide::reach(self.request, host, self.stop)?;
         let session = &Session::new(self.stop.clone());
         let done = &StopFlag::new();
@@ -243,7 +243,7 @@ impl Attempt<'_> {
     }
 
     const fn is_upload(&self) -> bool {
-        matches!(self.direction, Direction::Upload { .. })
+        matches!(self.direction, CopyDirection::Upload { .. })
     }
 
     /// Most that file data is sent at: TCP cannot keep a target, but it must not exceed it.
@@ -257,7 +257,7 @@ impl Attempt<'_> {
         let limit_bps = self.limit_bps(transport);
         session.limit(limit_bps);
         let is_upload = match self.direction {
-            Direction::Upload { sources, to, .. } => {
+            CopyDirection::Upload { sources, to, .. } => {
                 let sources = walk::local_sources(sources)?;
                 let count = u32::try_from(sources.len()).unwrap_or(u32::MAX);
                 let request = Request::Receive { destination: to.clone(), sources: count };
@@ -265,7 +265,7 @@ impl Attempt<'_> {
                 sender::send(session, self.progress, sources)?;
                 true
             }
-            Direction::Download { sources, to, .. } => {
+            CopyDirection::Download { sources, to, .. } => {
                 let destination = destination(to, sources)?;
                 ask(session, Request::Send { limit_bps, sources: sources.clone() })?;
                 receiver::receive(session, self.progress, &destination)?;

@@ -18,6 +18,19 @@ use std::net::{SocketAddr, TcpStream};
 use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
 
+/// A connection's first bytes that are not a header that this server takes.
+#[derive(Debug, thiserror::Error)]
+enum HeaderError {
+    #[error("refused {0}: not supported")]
+    Unsupported(&'static str),
+    #[error("the header is too long")]
+    TooLong,
+    #[error("the header is incomplete")]
+    Incomplete,
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
 /// Maximum block length that a client may request, bytes: the buffer of a stream.
 const MAX_BLOCK: u32 = iperf2_proto::DEFAULT_BLOCK;
 
@@ -79,7 +92,7 @@ where
     fn read_header(
         &self,
         stream: &mut TcpStream,
-    ) -> Result<Option<(Option<ClientHeader>, usize)>, String> {
+    ) -> Result<Option<(Option<ClientHeader>, usize)>, HeaderError> {
         let mut bytes = [0; header::MAX_LENGTH];
         let mut first = [0; 4];
         let until = clock::now() + self.config.limits.header_timeout;
@@ -89,39 +102,32 @@ where
         let length = match Preamble::of(first) {
             Preamble::Data => return Ok(Some((None, first.len()))),
             Preamble::Unsupported(option) => {
-                return Err(format!("refused {option}: not supported"));
+                return Err(HeaderError::Unsupported(option));
             }
             Preamble::Header(length) => length,
         };
         bytes[..4].copy_from_slice(&first);
-        let whole = bytes.get_mut(4..length).ok_or("the header is too long")?;
+        let whole = bytes.get_mut(4..length).ok_or(HeaderError::TooLong)?;
         if !self.fill(stream, whole, until)? {
-            return Err("the header is incomplete".to_owned());
+            return Err(HeaderError::Incomplete);
         }
-        let header = ClientHeader::decode(&bytes[..length])
-            .map_err(|option| format!("refused {option}: not supported"))?;
+        let header = ClientHeader::decode(&bytes[..length]).map_err(HeaderError::Unsupported)?;
         if header.is_some_and(|header| header.acknowledged) {
-            stream.write_all(&header::ACKNOWLEDGEMENT).map_err(|error| error.to_string())?;
+            stream.write_all(&header::ACKNOWLEDGEMENT)?;
         }
         Ok(Some((header, length)))
     }
 
     /// Fills the buffer; `false` if the client closes or the time `until` passes.
-    fn fill(
-        &self,
-        stream: &mut TcpStream,
-        buffer: &mut [u8],
-        until: Instant,
-    ) -> Result<bool, String> {
-        let failed = |error: io::Error| error.to_string();
-        stream.set_read_timeout(Some(context::TICK)).map_err(failed)?;
+    fn fill(&self, stream: &mut TcpStream, buffer: &mut [u8], until: Instant) -> io::Result<bool> {
+        stream.set_read_timeout(Some(context::TICK))?;
         let mut filled = 0;
         while filled < buffer.len() {
             match stream.read(&mut buffer[filled..]) {
                 Ok(0) => return Ok(false),
                 Ok(read) => filled += read,
                 Err(error) if is_retryable(&error) => {}
-                Err(error) => return Err(failed(error)),
+                Err(error) => return Err(error),
             }
             if filled < buffer.len() && (clock::now() >= until || self.context.is_over()) {
                 return Ok(false);

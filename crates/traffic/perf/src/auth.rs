@@ -9,7 +9,7 @@ mod token_name;
 pub use login::{Credentials, Padding, Users};
 pub(crate) use token::SignedParams;
 pub use token::Tokens;
-pub use token_name::TokenName;
+pub use token_name::{TokenName, TokenNameError};
 
 use crate::{PerfError, client::ClientConfig, control::Control};
 use iperf3_proto::{Cookie, Params, framing};

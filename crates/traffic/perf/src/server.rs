@@ -9,7 +9,7 @@ mod state;
 mod streams;
 mod udp_accept;
 
-pub use crate::auth::{Padding, TokenName, Tokens, Users};
+pub use crate::auth::{Padding, TokenName, TokenNameError, Tokens, Users};
 
 use crate::{Observer, PerfError, StopFlag};
 use connection_limits::HandshakeCounts;

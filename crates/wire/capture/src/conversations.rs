@@ -9,7 +9,7 @@
 //! An IP conversation whose packets are TCP or UDP is the sum of theirs, so that most
 //! packets cost one lookup.
 
-use crate::dissect::{Direction, FlowKey, Layers, Protocol, TcpFlags, TcpSegment};
+use crate::dissect::{FlowKey, Layers, PacketDirection, Protocol, TcpFlags, TcpSegment};
 use crate::file::Packet;
 use crate::memory_budget::{ChunkedList, MemoryBudget, TABLE_BYTES};
 use crate::table::{Conversation, Hasher, Key, LeftOut, Moment, Seed, Table};
@@ -25,13 +25,13 @@ pub struct EthernetKey {
 
 impl EthernetKey {
     #[inline]
-    fn of(header: &[u8]) -> Option<(Self, Direction)> {
+    fn of(header: &[u8]) -> Option<(Self, PacketDirection)> {
         let (destination, rest) = header.split_first_chunk::<6>()?;
         let source: &[u8; 6] = rest.first_chunk()?;
         Some(if source <= destination {
-            (EthernetKey { a: *source, b: *destination }, Direction::AToB)
+            (EthernetKey { a: *source, b: *destination }, PacketDirection::AToB)
         } else {
-            (EthernetKey { a: *destination, b: *source }, Direction::BToA)
+            (EthernetKey { a: *destination, b: *source }, PacketDirection::BToA)
         })
     }
 }
@@ -112,7 +112,7 @@ pub struct Conversations {
 }
 
 #[inline]
-fn moment(packet: &Packet<'_>, direction: Direction) -> Moment {
+fn moment(packet: &Packet<'_>, direction: PacketDirection) -> Moment {
     Moment { packet: packet.number, time_ns: packet.time_ns, direction }
 }
 
@@ -320,7 +320,7 @@ impl Conversations {
         let mut table = Table::new(self.seed, budget);
         for part in self.ip_parts() {
             let (key, direction) = part.key.addresses_only();
-            let turned = direction == Direction::BToA;
+            let turned = direction == PacketDirection::BToA;
             let first = if turned { part.first.reverse() } else { part.first };
             let time_ns = part.traffic.first_ns;
             let moment = Moment { packet: part.first_packet, time_ns, direction: first };

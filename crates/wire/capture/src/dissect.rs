@@ -17,7 +17,7 @@ pub mod tcp;
 mod tunnel;
 mod wireless;
 
-pub use key::{Direction, FlowKey};
+pub use key::{FlowKey, PacketDirection};
 pub use not_understood::{NotUnderstood, NotUnderstoodCounts};
 pub use options::{OptionIter, TcpOption, TcpOptions, mptcp_name};
 pub use protocol::Protocol;
@@ -157,7 +157,7 @@ impl Layers {
     /// The flow of the transport header at `place` of the list, by addresses and ports.
     #[must_use]
     #[inline]
-    pub fn conversation(&self, place: usize, data: &[u8]) -> Option<(FlowKey, Direction)> {
+    pub fn conversation(&self, place: usize, data: &[u8]) -> Option<(FlowKey, PacketDirection)> {
         let layer = self.layers.get(place)?;
         let network = self.layers.get(usize::from(layer.network))?;
         let ports: &[u8; 4] = data.get(layer.start as usize..)?.first_chunk()?;
@@ -174,7 +174,7 @@ impl Layers {
     /// The addresses of the IP header at `place` of the list.
     #[must_use]
     #[inline]
-    pub fn addresses(&self, place: usize, data: &[u8]) -> Option<(FlowKey, Direction)> {
+    pub fn addresses(&self, place: usize, data: &[u8]) -> Option<(FlowKey, PacketDirection)> {
         let layer = self.layers.get(place)?;
         ip::flow_key(data.get(layer.start as usize..)?, 0, 0, 0)
     }

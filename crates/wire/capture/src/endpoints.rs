@@ -1,7 +1,7 @@
 //! Endpoints: what each address sent and received, summed over its conversations.
 
 use crate::conversations::{Conversations, EthernetKey};
-use crate::dissect::{Direction, FlowKey};
+use crate::dissect::{FlowKey, PacketDirection};
 use crate::memory_budget::MemoryBudget;
 use crate::table::{Conversation, Counts, Hasher, Key, LeftOut, Moment, Seed, Table};
 use core::net::IpAddr;
@@ -84,7 +84,7 @@ impl Endpoints {
                 let moment = Moment {
                     packet: flow.first_packet,
                     time_ns: traffic.first_ns,
-                    direction: Direction::AToB,
+                    direction: PacketDirection::AToB,
                 };
                 let number = table.number(&address, moment);
                 match number.and_then(|number| table.flow(number)) {

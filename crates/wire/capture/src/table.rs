@@ -3,8 +3,8 @@
 //! One lookup a packet, none for a packet of the same flow as the one before. Numbers
 //! are places in a list, so other lists can be kept beside it.
 
-use crate::dissect::Direction;
 use crate::dissect::FlowKey;
+use crate::dissect::PacketDirection;
 use crate::distinct::Distinct;
 use crate::memory_budget::{ChunkedList, HashIndex, MemoryBudget};
 
@@ -102,7 +102,7 @@ impl Traffic {
     }
 
     #[inline]
-    pub(crate) fn add(&mut self, direction: Direction, time_ns: u64, bytes: u32) {
+    pub(crate) fn add(&mut self, direction: PacketDirection, time_ns: u64, bytes: u32) {
         let counts = &mut self.each[direction.index()];
         counts.frames += 1;
         counts.bytes += u64::from(bytes);
@@ -143,7 +143,7 @@ impl Traffic {
 
     /// Bit/s of a direction over the duration; `None` where that is 0.
     #[must_use]
-    pub fn rate_bps(&self, direction: Direction) -> Option<f64> {
+    pub fn rate_bps(&self, direction: PacketDirection) -> Option<f64> {
         let seconds = self.duration_ns() as f64 / 1e9;
         let bits = self.each[direction.index()].bytes as f64 * 8.0;
         (seconds > 0.0).then(|| bits / seconds)
@@ -160,7 +160,7 @@ pub struct Conversation<K> {
     /// Number of its first packet in the file.
     pub first_packet: u64,
     /// Who sent that packet.
-    pub first: Direction,
+    pub first: PacketDirection,
 }
 
 impl<K> Conversation<K> {
@@ -169,7 +169,7 @@ impl<K> Conversation<K> {
     #[must_use]
     pub fn traffic_from_first(&self) -> Traffic {
         let [a, b] = self.traffic.each;
-        let each = if self.first == Direction::AToB { [a, b] } else { [b, a] };
+        let each = if self.first == PacketDirection::AToB { [a, b] } else { [b, a] };
         Traffic { each, ..self.traffic }
     }
 }
@@ -179,7 +179,7 @@ impl<K> Conversation<K> {
 pub(crate) struct Moment {
     pub(crate) packet: u64,
     pub(crate) time_ns: u64,
-    pub(crate) direction: Direction,
+    pub(crate) direction: PacketDirection,
 }
 
 impl Moment {
@@ -353,7 +353,7 @@ mod tests {
     use super::*;
 
     fn at(time_ns: u64) -> Moment {
-        Moment { packet: time_ns, time_ns, direction: Direction::BToA }
+        Moment { packet: time_ns, time_ns, direction: PacketDirection::BToA }
     }
 
     fn key(port: u16) -> FlowKey {

@@ -5,11 +5,28 @@
 
 use std::fmt;
 
+/// A text that is not a quantity: one line with the text and the valid format.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each message says what its fields are")]
+pub enum QuantityError {
+    #[error("'{0}' is not a number; give one with an optional suffix of kmgKMG, such as 64K")]
+    Number(String),
+    #[error("'{0}' is too large; give less than 2^53")]
+    TooLarge(String),
+    #[error("'{0}' would send nothing; give a rate such as 50m or 1000pps")]
+    Zero(String),
+    #[error("'{0}' is not a format; give one letter of kmgaKMGA")]
+    Format(String),
+    #[error("'{0}' is not a type of service; give 0 to 255, ef, cs1, af11")]
+    TypeOfService(String),
+}
+
 /// Parses a number with an optional suffix of `kmgKMG`; rounds down.
 ///
 /// # Errors
-/// One line: the text and the valid format.
-pub fn parse(text: &str) -> Result<u64, String> {
+/// [`QuantityError`].
+pub fn parse(text: &str) -> Result<u64, QuantityError> {
+    let wrong = || QuantityError::Number(text.to_owned());
     let (number, factor) = match text.char_indices().last() {
         Some((at, letter)) if letter.is_ascii_alphabetic() => {
             let factor = match letter {
@@ -19,25 +36,21 @@ pub fn parse(text: &str) -> Result<u64, String> {
                 'K' => 1024f64,
                 'M' => 1024f64.powi(2),
                 'G' => 1024f64.powi(3),
-                _ => return Err(wrong(text)),
+                _ => return Err(wrong()),
             };
             (&text[..at], factor)
         }
         _ => (text, 1.0),
     };
     let plain = number.chars().all(|c| c.is_ascii_digit() || c == '.');
-    let value = number.parse::<f64>().ok().filter(|_| plain).ok_or_else(|| wrong(text))?;
+    let value = number.parse::<f64>().ok().filter(|_| plain).ok_or_else(wrong)?;
     let value = value * factor;
     // Above 2^53 a double is not exact.
     if value > 2f64.powi(53) {
-        return Err(format!("'{text}' is too large; give less than 2^53"));
+        return Err(QuantityError::TooLarge(text.to_owned()));
     }
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "in 0..=2^53")]
     Ok(value as u64)
-}
-
-fn wrong(text: &str) -> String {
-    format!("'{text}' is not a number; give one with an optional suffix of kmgKMG, such as 64K")
 }
 
 /// The target rate of a stream.
@@ -53,16 +66,14 @@ impl Pace {
     /// Parses the argument of `-b`: `50m`, `1G`, `1000pps`.
     ///
     /// # Errors
-    /// One line: the text and the valid format.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    /// [`QuantityError`].
+    pub fn parse(text: &str) -> Result<Self, QuantityError> {
         let pace = match text.strip_suffix("pps") {
             Some(number) => Pace::Packets(parse(number)?),
             None => Pace::Bits(parse(text)?),
         };
         match pace {
-            Pace::Bits(0) | Pace::Packets(0) => {
-                Err(format!("'{text}' would send nothing; give a rate such as 50m or 1000pps"))
-            }
+            Pace::Bits(0) | Pace::Packets(0) => Err(QuantityError::Zero(text.to_owned())),
             pace => Ok(pace),
         }
     }
@@ -92,8 +103,8 @@ impl Format {
     /// Parses the letter: lower case for bits, upper case for bytes.
     ///
     /// # Errors
-    /// One line: the text and the valid format.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    /// [`QuantityError`].
+    pub fn parse(text: &str) -> Result<Self, QuantityError> {
         let power = match text.to_ascii_lowercase().as_str() {
             "b" => Some(0),
             "k" => Some(1),
@@ -101,7 +112,7 @@ impl Format {
             "g" => Some(3),
             "t" => Some(4),
             "a" => None,
-            _ => return Err(format!("'{text}' is not a format; give one letter of kmgaKMGA")),
+            _ => return Err(QuantityError::Format(text.to_owned())),
         };
         Ok(Format { bytes: text.chars().all(char::is_uppercase), power })
     }

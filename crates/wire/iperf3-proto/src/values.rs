@@ -1,7 +1,42 @@
 //! Values as iperf3's flags take them: numbers with unit letters, and their bounds.
-//! Every function returns what would be accepted where the text is wrong.
 
 use std::ops::RangeInclusive;
+
+/// A text that is not a value of its flag, with what would be accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each message says what its fields are")]
+pub enum ValueError {
+    #[error("give {min} to {max} {unit}")]
+    Bounds { min: u32, max: u32, unit: &'static str },
+    #[error("give a number, optionally with the suffix K, M, G or T: {example}")]
+    Scaled { example: &'static str },
+    #[error("the maximum is 2^63 - 1")]
+    TooLarge,
+    #[error("give 1 to 86400000 milliseconds")]
+    Milliseconds,
+    #[error("give at most 512M")]
+    Buffer,
+    #[error("give a port, 1 to 65535, or a range such as 5201-5210")]
+    Ports,
+    #[error("give 0.1 to 60 seconds, or 0 for no interval reports")]
+    ReportInterval,
+    #[error("give CPUs from 0 to 1024, as in 2 or 2,3")]
+    Cpus,
+    #[error("give 1 to 1000 blocks after the slash, as in 50M/10")]
+    Blocks,
+    #[error("give 0.1 to 60 seconds after the slash, as in 1G/5")]
+    AveragingTime,
+    #[error("give up to three numbers from 1 to 32767, as in 10/2/3")]
+    KeepAlive,
+    #[error("the first number must exceed the product of the other two")]
+    KeepAliveIdle,
+    #[error("give at most 127 probes")]
+    Probes,
+    #[error("give 0 to 255, also as 0x… or 0…")]
+    Tos,
+    #[error("give 0 to 63, or ef, va, cs0 to cs7, af11 to af43")]
+    Dscp,
+}
 
 /// A whole number between two bounds.
 pub trait Bounded {
@@ -16,8 +51,8 @@ pub trait Bounded {
 /// A decimal number; its fraction is ignored, as in iperf3.
 ///
 /// # Errors
-/// What is accepted.
-pub fn number<B: Bounded>(text: &str) -> Result<u32, String> {
+/// [`ValueError`].
+pub fn number<B: Bounded>(text: &str) -> Result<u32, ValueError> {
     let (value, rest) = real(text).ok_or_else(|| outside::<B>())?;
     if !rest.is_empty() {
         return Err(outside::<B>());
@@ -28,8 +63,8 @@ pub fn number<B: Bounded>(text: &str) -> Result<u32, String> {
 /// A whole number, decimal, octal (`0…`) or hexadecimal (`0x…`).
 ///
 /// # Errors
-/// What is accepted.
-pub fn under<B: Bounded>(text: &str) -> Result<u32, String> {
+/// [`ValueError`].
+pub fn under<B: Bounded>(text: &str) -> Result<u32, ValueError> {
     let value = whole(text).ok_or_else(|| outside::<B>())?;
     u32::try_from(value)
         .ok()
@@ -42,7 +77,7 @@ pub fn under<B: Bounded>(text: &str) -> Result<u32, String> {
     clippy::cast_sign_loss,
     reason = "the bounds are checked first"
 )]
-fn within<B: Bounded>(value: f64) -> Result<u32, String> {
+fn within<B: Bounded>(value: f64) -> Result<u32, ValueError> {
     if value >= f64::from(B::MIN) && value <= f64::from(B::MAX) {
         Ok(value as u32)
     } else {
@@ -50,8 +85,8 @@ fn within<B: Bounded>(value: f64) -> Result<u32, String> {
     }
 }
 
-fn outside<B: Bounded>() -> String {
-    format!("give {} to {} {}", B::MIN, B::MAX, B::WHAT)
+fn outside<B: Bounded>() -> ValueError {
+    ValueError::Bounds { min: B::MIN, max: B::MAX, unit: B::WHAT }
 }
 
 /// The number that a text begins with, and the rest of the text.
@@ -79,9 +114,9 @@ fn whole(text: &str) -> Option<u64> {
     }
 }
 
-fn scaled(text: &str, step: f64, example: &str) -> Result<u64, String> {
-    let wrong = || format!("give a number, optionally with the suffix K, M, G or T: {example}");
-    let (value, rest) = real(text).ok_or_else(wrong)?;
+fn scaled(text: &str, step: f64, example: &'static str) -> Result<u64, ValueError> {
+    let wrong = ValueError::Scaled { example };
+    let (value, rest) = real(text).ok_or(wrong)?;
     // Only the first letter counts: `10Mbit` is `10M`.
     let power = match rest.chars().next().map(|letter| letter.to_ascii_lowercase()) {
         None => 0,
@@ -89,15 +124,15 @@ fn scaled(text: &str, step: f64, example: &str) -> Result<u64, String> {
         Some('m') => 2,
         Some('g') => 3,
         Some('t') => 4,
-        Some(_) => return Err(wrong()),
+        Some(_) => return Err(wrong),
     };
     if !rest.chars().all(|c| c.is_ascii_alphabetic()) {
-        return Err(wrong());
+        return Err(wrong);
     }
     let value = value * step.powi(power);
     // 2^63: the protocol has signed 64-bit numbers.
     if value >= 9_223_372_036_854_775_808.0 {
-        return Err("the maximum is 2^63 - 1".to_owned());
+        return Err(ValueError::TooLarge);
     }
     #[expect(
         clippy::cast_possible_truncation,
@@ -110,38 +145,38 @@ fn scaled(text: &str, step: f64, example: &str) -> Result<u64, String> {
 /// A size or a count: K is 1024.
 ///
 /// # Errors
-/// What is accepted.
-pub fn size(text: &str) -> Result<u64, String> {
+/// [`ValueError`].
+pub fn size(text: &str) -> Result<u64, ValueError> {
     scaled(text, 1024.0, "128K")
 }
 
 /// A rate in bit/s: K is 1000.
 ///
 /// # Errors
-/// What is accepted.
-pub fn rate(text: &str) -> Result<u64, String> {
+/// [`ValueError`].
+pub fn rate(text: &str) -> Result<u64, ValueError> {
     scaled(text, 1000.0, "50M")
 }
 
 /// Milliseconds, with iperf3's unit letters.
 ///
 /// # Errors
-/// What is accepted.
-pub fn milliseconds(text: &str) -> Result<u64, String> {
+/// [`ValueError`].
+pub fn milliseconds(text: &str) -> Result<u64, ValueError> {
     match size(text)? {
         value @ 1..=86_400_000 => Ok(value),
-        _ => Err("give 1 to 86400000 milliseconds".to_owned()),
+        _ => Err(ValueError::Milliseconds),
     }
 }
 
 /// A socket buffer: 512 MiB at most (`MAX_TCP_BUFFER`).
 ///
 /// # Errors
-/// What is accepted.
-pub fn buffer(text: &str) -> Result<u64, String> {
+/// [`ValueError`].
+pub fn buffer(text: &str) -> Result<u64, ValueError> {
     match size(text)? {
         value @ 0..=536_870_912 => Ok(value),
-        _ => Err("give at most 512M".to_owned()),
+        _ => Err(ValueError::Buffer),
     }
 }
 
@@ -151,23 +186,23 @@ pub type Ports = RangeInclusive<u16>;
 /// One port, or a range to try in order.
 ///
 /// # Errors
-/// What is accepted.
-pub fn ports(text: &str) -> Result<Ports, String> {
-    let wrong = || "give a port, 1 to 65535, or a range such as 5201-5210".to_owned();
+/// [`ValueError`].
+pub fn ports(text: &str) -> Result<Ports, ValueError> {
     let (first, last) = text.split_once('-').unwrap_or((text, text));
-    let port = |text: &str| text.parse::<u16>().ok().filter(|port| *port > 0).ok_or_else(wrong);
+    let port = |text: &str| text.parse::<u16>().ok().filter(|port| *port > 0);
+    let port = |text: &str| port(text).ok_or(ValueError::Ports);
     let range = port(first)?..=port(last)?;
-    if range.is_empty() { Err(wrong()) } else { Ok(range) }
+    if range.is_empty() { Err(ValueError::Ports) } else { Ok(range) }
 }
 
 /// Seconds between interval reports.
 ///
 /// # Errors
-/// What is accepted.
-pub fn report_interval(text: &str) -> Result<f64, String> {
+/// [`ValueError`].
+pub fn report_interval(text: &str) -> Result<f64, ValueError> {
     match real(text) {
         Some((value, "")) if value == 0.0 || (0.1..=60.0).contains(&value) => Ok(value),
-        _ => Err("give 0.1 to 60 seconds, or 0 for no interval reports".to_owned()),
+        _ => Err(ValueError::ReportInterval),
     }
 }
 
@@ -183,13 +218,11 @@ pub struct Affinity {
 /// CPUs, here and at the server.
 ///
 /// # Errors
-/// What is accepted.
-pub fn affinity(text: &str) -> Result<Affinity, String> {
+/// [`ValueError`].
+pub fn affinity(text: &str) -> Result<Affinity, ValueError> {
     let core = |text: &str| {
         let value = whole(text).and_then(|value| u32::try_from(value).ok());
-        value
-            .filter(|core| *core <= 1024)
-            .ok_or_else(|| "give CPUs from 0 to 1024, as in 2 or 2,3".to_owned())
+        value.filter(|core| *core <= 1024).ok_or(ValueError::Cpus)
     };
     let (here, server) = match text.split_once(',') {
         Some((here, server)) => (here, Some(server)),
@@ -210,8 +243,8 @@ pub struct Burst {
 /// A rate, with blocks per burst after a slash.
 ///
 /// # Errors
-/// What is accepted.
-pub fn burst(text: &str) -> Result<Burst, String> {
+/// [`ValueError`].
+pub fn burst(text: &str) -> Result<Burst, ValueError> {
     let (rate_text, blocks) = match text.split_once('/') {
         Some((rate, blocks)) => (rate, Some(blocks)),
         None => (text, None),
@@ -219,7 +252,7 @@ pub fn burst(text: &str) -> Result<Burst, String> {
     let blocks = blocks
         .map(|blocks| match blocks.parse() {
             Ok(blocks @ 1..=1000) => Ok(blocks),
-            _ => Err("give 1 to 1000 blocks after the slash, as in 50M/10".to_owned()),
+            _ => Err(ValueError::Blocks),
         })
         .transpose()?;
     Ok(Burst { rate: rate(rate_text)?, blocks })
@@ -237,17 +270,14 @@ pub struct CappedRate {
 /// A limit, with the averaging time after a slash.
 ///
 /// # Errors
-/// What is accepted.
-pub fn capped_rate(text: &str) -> Result<CappedRate, String> {
+/// [`ValueError`].
+pub fn capped_rate(text: &str) -> Result<CappedRate, ValueError> {
     let (rate_text, seconds) = match text.split_once('/') {
         Some((rate, seconds)) => (rate, Some(seconds)),
         None => (text, None),
     };
     let seconds = seconds
-        .map(|seconds| {
-            report_interval(seconds)
-                .map_err(|_| "give 0.1 to 60 seconds after the slash, as in 1G/5".to_owned())
-        })
+        .map(|seconds| report_interval(seconds).map_err(|_| ValueError::AveragingTime))
         .transpose()?;
     Ok(CappedRate { rate: rate(rate_text)?, seconds })
 }
@@ -266,14 +296,14 @@ pub struct KeepAlive {
 /// Up to three numbers, separated by slashes.
 ///
 /// # Errors
-/// What is accepted.
-pub fn keepalive(text: &str) -> Result<KeepAlive, String> {
+/// [`ValueError`].
+pub fn keepalive(text: &str) -> Result<KeepAlive, ValueError> {
     let mut parts = text.splitn(3, '/').map(|part| match part {
         "" => Ok(None),
         // Maxima of the kernel (include/net/tcp.h: MAX_TCP_KEEPIDLE, MAX_TCP_KEEPCNT).
         part => match part.parse() {
             Ok(value @ 1..=32_767) => Ok(Some(value)),
-            _ => Err("give up to three numbers from 1 to 32767, as in 10/2/3".to_owned()),
+            _ => Err(ValueError::KeepAlive),
         },
     });
     let mut next = || parts.next().unwrap_or(Ok(None));
@@ -281,10 +311,10 @@ pub fn keepalive(text: &str) -> Result<KeepAlive, String> {
     if let KeepAlive { idle_s: Some(idle), interval_s: Some(interval), count: Some(count) } = given
         && idle <= interval.saturating_mul(count)
     {
-        return Err("the first number must exceed the product of the other two".to_owned());
+        return Err(ValueError::KeepAliveIdle);
     }
     if given.count.is_some_and(|count| count > 127) {
-        return Err("give at most 127 probes".to_owned());
+        return Err(ValueError::Probes);
     }
     Ok(given)
 }
@@ -292,19 +322,17 @@ pub fn keepalive(text: &str) -> Result<KeepAlive, String> {
 /// The TOS byte of the IP header.
 ///
 /// # Errors
-/// What is accepted.
-pub fn tos(text: &str) -> Result<u8, String> {
-    whole(text)
-        .and_then(|value| u8::try_from(value).ok())
-        .ok_or_else(|| "give 0 to 255, also as 0x… or 0…".to_owned())
+/// [`ValueError`].
+pub fn tos(text: &str) -> Result<u8, ValueError> {
+    whole(text).and_then(|value| u8::try_from(value).ok()).ok_or(ValueError::Tos)
 }
 
 /// The same byte from a DSCP or its name (RFC 2474, 2597, 3246, 5865), or from
 /// the name of a TOS bit (RFC 1349).
 ///
 /// # Errors
-/// What is accepted.
-pub fn dscp(text: &str) -> Result<u8, String> {
+/// [`ValueError`].
+pub fn dscp(text: &str) -> Result<u8, ValueError> {
     let name = text.to_ascii_lowercase();
     let digit = |index: usize, least: u8, most: u8| {
         let digit = name.as_bytes().get(index)?.wrapping_sub(b'0');
@@ -323,9 +351,7 @@ pub fn dscp(text: &str) -> Result<u8, String> {
         _ => None,
     };
     let number = || whole(text).and_then(|value| u8::try_from(value).ok()).filter(|it| *it <= 63);
-    named
-        .or_else(|| number().map(|value| value << 2))
-        .ok_or_else(|| "give 0 to 63, or ef, va, cs0 to cs7, af11 to af43".to_owned())
+    named.or_else(|| number().map(|value| value << 2)).ok_or(ValueError::Dscp)
 }
 
 #[cfg(test)]

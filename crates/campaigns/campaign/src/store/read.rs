@@ -9,7 +9,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, limits::Limit as S
 use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::Path;
-use study::{Part, Run, Study};
+use study::{CellRun, Part, Study};
 
 /// The most plans of a study.
 const MAX_PARTS: usize = 100;
@@ -156,11 +156,12 @@ impl Store {
     ///
     /// # Errors
     /// The file is damaged.
-    pub fn done(&self, part: &str) -> Result<BTreeSet<Run>, CampaignError> {
-        let read = |connection: &Connection| -> rusqlite::Result<BTreeSet<Run>> {
+    pub fn done(&self, part: &str) -> Result<BTreeSet<CellRun>, CampaignError> {
+        let read = |connection: &Connection| -> rusqlite::Result<BTreeSet<CellRun>> {
             let mut query = connection.prepare("SELECT cell, repeat FROM run WHERE part = ?1")?;
             let runs = query.query_map([part], |row| Ok((row.get::<_, u32>(0)?, row.get(1)?)))?;
-            runs.map(|run| run.map(|(cell, repeat)| Run { cell: cell as usize, repeat })).collect()
+            runs.map(|run| run.map(|(cell, repeat)| CellRun { cell: cell as usize, repeat }))
+                .collect()
         };
         read(&self.connection).map_err(|error| classified(&self.file, &error))
     }
@@ -247,7 +248,7 @@ impl Store {
     pub fn measurement(
         &self,
         part: &str,
-        run: Run,
+        run: CellRun,
         flow: &str,
     ) -> Result<Option<Measurement>, CampaignError> {
         let sql = "SELECT json_gz FROM measurement

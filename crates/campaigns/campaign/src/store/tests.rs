@@ -2,7 +2,7 @@
 
 use super::*;
 use record::{Limit, RunStatus, StartSkew};
-use study::Run;
+use study::CellRun;
 
 const PLAN: &str = r#"question = "?"
 [path]
@@ -74,8 +74,8 @@ fn runs_are_read_as_they_were_stored_and_once_only() {
     assert_eq!(reader.study().unwrap(), study());
     drop(store);
     let store = Store::open(&folder, &study()).unwrap();
-    let done: Vec<Run> = store.done("").unwrap().into_iter().collect();
-    assert_eq!(done, [Run { cell: 0, repeat: 1 }, Run { cell: 1, repeat: 2 }]);
+    let done: Vec<CellRun> = store.done("").unwrap().into_iter().collect();
+    assert_eq!(done, [CellRun { cell: 0, repeat: 1 }, CellRun { cell: 1, repeat: 2 }]);
 }
 
 /// A study that an earlier version began is read and continued, in its own form.

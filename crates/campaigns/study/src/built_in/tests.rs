@@ -20,7 +20,8 @@ fn every_plan_is_valid_in_both_forms() {
             let only = built_in.study(true, Some(trend.name)).unwrap();
             assert_eq!(only.parts.len(), trend.parts.len(), "{}", trend.name);
         }
-        assert!(built_in.study(true, Some("no-such")).unwrap_err().contains("it has"));
+        let error = built_in.study(true, Some("no-such")).unwrap_err();
+        assert!(error.to_string().contains("it has"));
     }
 }
 

@@ -6,8 +6,9 @@ use crate::level::Level;
 use crate::real_hosts::{RealHosts, RemoteHost, Servers};
 use crate::setting::{Setting, Side};
 use crate::value::Value;
-use crate::written::{Entry, Written, WrittenPlan};
+use crate::written::WrittenPlan;
 use std::ops::Range;
+use topology::toml_text::{Entry, Written};
 
 /// The most hosts of one side.
 const MAX: usize = 16;

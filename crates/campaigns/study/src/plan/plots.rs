@@ -4,7 +4,7 @@ use super::{Plan, PlanError, reader::Reader};
 use crate::cells::numbers;
 use crate::written::WrittenPlot;
 use record::{Figure, PlotKind, StudyPlot};
-use toml::Spanned;
+use topology::toml_text::Spanned;
 
 /// The most plots of a plan.
 const MAX_PLOTS: usize = 50;

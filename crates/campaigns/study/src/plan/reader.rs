@@ -6,10 +6,11 @@ use crate::program::Program;
 use crate::setting::Setting;
 use crate::test::Sysctl;
 use crate::value::LONGHAUL;
-use crate::written::{Entries, Entry, Written, WrittenPlan, WrittenRepeats, no_entries};
+use crate::written::{WrittenPlan, WrittenRepeats};
+use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
-use toml::Spanned;
+use topology::toml_text::{Entries, Entry, Spanned, TomlText, Written};
 
 /// The most flows of a test, and programs of a plan.
 const MAX_FLOWS: usize = 16;
@@ -40,10 +41,8 @@ impl Plan {
     }
 
     fn read(text: &str, quick: bool) -> Result<Self, PlanError> {
-        let written: WrittenPlan = toml::from_str(text).map_err(|error| {
-            let problem = error.message().replace('`', "'").replace('\n', ", ");
-            PlanError::at(text, &error.span().unwrap_or(0..0), problem)
-        })?;
+        let text = TomlText::new(text);
+        let written: WrittenPlan = text.read()?;
         let (flows, on_hosts) = (written.flow_names(), written.hosts.is_some());
         let server_runs = written
             .hosts
@@ -56,7 +55,7 @@ impl Plan {
 
 /// Reads the written form of one file.
 pub(super) struct Reader<'a> {
-    pub(super) text: &'a str,
+    pub(super) text: TomlText<'a>,
     /// The names of the flows.
     pub(super) flows: Vec<String>,
     /// The programs that the plan brings.
@@ -70,8 +69,8 @@ pub(super) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    pub(super) fn error(&self, span: &Range<usize>, problem: impl Into<String>) -> PlanError {
-        PlanError::at(self.text, span, problem)
+    pub(super) fn error(&self, span: &Range<usize>, problem: impl fmt::Display) -> PlanError {
+        self.text.error(span, problem)
     }
 
     pub(super) fn plan(mut self, written: &WrittenPlan) -> Result<Plan, PlanError> {
@@ -82,7 +81,7 @@ impl Reader<'_> {
         }
         let real_hosts = self.real_hosts(written)?;
         self.programs = self.programs(written)?;
-        let no_path = no_entries();
+        let no_path = Entries::none();
         let path = written.path.as_ref().unwrap_or(&no_path);
         let mut fixed = Vec::new();
         for entry in &path.get_ref().0 {

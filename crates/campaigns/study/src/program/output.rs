@@ -1,5 +1,6 @@
 //! What a program's output says.
 
+use crate::value::ValueError;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,6 +24,13 @@ pub enum Output {
         /// Its unit.
         unit: Unit,
     },
+}
+
+/// An output that does not have what would be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("its output has no goodput as '{output}' would have it")]
+pub struct NoGoodput {
+    output: Output,
 }
 
 /// The unit of a rate.
@@ -63,7 +71,7 @@ const IPERF2_STREAM: usize = 5;
 impl Output {
     /// By its description in a plan: `curl`, `iperf2`, `iperf3`, `number UNIT` or
     /// `json POINTER UNIT`.
-    pub(super) fn parse(text: &str) -> Result<Self, String> {
+    pub(super) fn parse(text: &str) -> Result<Self, ValueError> {
         let words: Vec<&str> = text.split_whitespace().collect();
         match words.as_slice() {
             ["curl"] => Ok(Output::Curl),
@@ -73,15 +81,15 @@ impl Output {
             ["json", pointer, unit] if pointer.starts_with('/') => {
                 Ok(Output::Json { pointer: (*pointer).to_owned(), unit: Unit::parse(unit)? })
             }
-            _ => Err(format!("no output '{text}'; it is one of {FORMATS}")),
+            _ => Err(ValueError::unknown("output", text, format!("it is one of {FORMATS}"))),
         }
     }
 
     /// What the output of a client says.
     ///
     /// # Errors
-    /// It does not have what this reads, in words.
-    pub fn read(&self, text: &str) -> Result<Reported, String> {
+    /// [`NoGoodput`].
+    pub fn read(&self, text: &str) -> Result<Reported, NoGoodput> {
         let reported = match self {
             Output::Curl => curl(text),
             Output::Iperf2 => iperf2(text),
@@ -95,8 +103,7 @@ impl Output {
         // A rate above what any network has is no measurement.
         let plausible = |rate: f64| (0.0..=BitRate::MAX.as_f64()).contains(&rate);
         let reported = reported.filter(|(rate, _)| plausible(*rate));
-        let (rate, seconds) = reported
-            .ok_or_else(|| format!("its output has no goodput as '{self}' would have it"))?;
+        let (rate, seconds) = reported.ok_or_else(|| NoGoodput { output: self.clone() })?;
         let seconds = seconds.filter(|seconds| seconds.is_finite() && *seconds > 0.0);
         Ok(Reported { rate: BitRate::from_bps_f64(rate), seconds })
     }
@@ -119,10 +126,10 @@ impl fmt::Display for Output {
 }
 
 impl Unit {
-    fn parse(text: &str) -> Result<Self, String> {
+    fn parse(text: &str) -> Result<Self, ValueError> {
         UNITS.into_iter().find(|unit| unit.name == text).ok_or_else(|| {
             let known: Vec<&str> = UNITS.iter().map(|unit| unit.name).collect();
-            format!("no unit '{text}'; units are {}", known.join(", "))
+            ValueError::unknown("unit", text, format!("units are {}", known.join(", ")))
         })
     }
 

@@ -3,7 +3,7 @@
 use super::{CommandLine, Content, Output, Program, ProgramFile, output};
 use std::collections::BTreeMap;
 use std::ops::Range;
-use toml::Spanned;
+use topology::toml_text::{Spanned, TomlError, TomlText};
 use units::ByteCount;
 
 /// The most arguments of a command line, bytes of an argument, and files.
@@ -59,7 +59,8 @@ impl WrittenProgram {
             server: self.server.as_ref().map(command_line).transpose()?,
             client: command_line(&self.client)?,
             files: self.files()?,
-            output: Output::parse(output.get_ref()).map_err(|wrong| (output.span(), wrong))?,
+            output: Output::parse(output.get_ref())
+                .map_err(|wrong| (output.span(), wrong.to_string()))?,
             exit_codes: codes,
             privileged: self.privileged,
             server_sends: self.server_sends()?,
@@ -140,8 +141,9 @@ fn command_line(written: &Spanned<Vec<String>>) -> Result<CommandLine, Wrong> {
 }
 
 /// One that comes with longhaul.
-pub(super) fn built_in(name: &str, text: &str) -> Result<Program, String> {
-    let written: WrittenProgram = toml::from_str(text).map_err(|error| error.to_string())?;
-    let program = written.program(name).map_err(|(_, problem)| problem)?;
+pub(super) fn built_in(name: &str, text: &str) -> Result<Program, TomlError> {
+    let text = TomlText::new(text);
+    let written: WrittenProgram = text.read()?;
+    let program = written.program(name).map_err(|(span, problem)| text.error(&span, problem))?;
     Ok(Program { built_in: true, ..program })
 }

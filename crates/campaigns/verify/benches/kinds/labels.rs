@@ -4,7 +4,7 @@ use crate::run::{Packet, Run};
 use capture::LinkType;
 use capture::dissect::{self, Layers};
 use std::collections::HashMap;
-use tcp_analysis::{Connection, Kind, PacketPosition, Rules};
+use tcp_analysis::{Connection, PacketPosition, RetransmissionKind, Rules};
 
 /// Time of the lab's start, ns since 1970: a capture has no time 0.
 const EPOCH_NS: u64 = 1_700_000_000_000_000_000;
@@ -12,7 +12,7 @@ const EPOCH_NS: u64 = 1_700_000_000_000_000_000;
 /// A packet's label.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Label {
-    pub(crate) kind: Option<Kind>,
+    pub(crate) kind: Option<RetransmissionKind>,
     /// An ACK showed that its retransmission was unnecessary.
     pub(crate) spurious: bool,
 }

@@ -6,7 +6,7 @@ use crate::traffic::{self, PORT};
 use bench_harness::Fallible;
 use capture::LinkType;
 use capture::dissect::{self, Layers};
-use lab::{Direction, Lab, Options, PacketRecord};
+use lab::{Lab, LinkDirection, Options, PacketRecord};
 use link::FateKind;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -71,7 +71,7 @@ pub(crate) fn run(path: &paths::Path, seed: u64, tracepoints: &Tracepoints) -> F
 }
 
 fn packet(record: PacketRecord, layers: &mut Layers) -> Option<Packet> {
-    let is_data = record.direction == Direction::Up;
+    let is_data = record.direction == LinkDirection::Up;
     dissect::dissect(LinkType::RAW, &record.bytes, record.length, layers);
     let key = layers.tcp(&record.bytes)?.key;
     let port = match (key.a_port, key.b_port) {

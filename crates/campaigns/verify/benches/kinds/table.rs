@@ -5,7 +5,7 @@ use crate::run::Run;
 use crate::truth::Retransmission;
 use std::collections::HashMap;
 use std::fmt::{self, Display, Formatter};
-use tcp_analysis::{KIND_COUNT, Kind};
+use tcp_analysis::{KIND_COUNT, RetransmissionKind};
 
 /// Above the rows.
 pub(crate) const HEADING: &str = "\
@@ -135,7 +135,7 @@ impl Display for Summary<'_> {
                 "At the {place}: {right:.2} % of {sum} right, promised {promised} %: {verdict}"
             )?;
             write!(f, "{:>18}", "true \\ label")?;
-            for kind in Kind::ALL {
+            for kind in RetransmissionKind::ALL {
                 write!(f, " {:>15}", kind.name())?;
             }
             writeln!(f, " {:>15}", "none")?;
@@ -158,7 +158,7 @@ impl Display for Summary<'_> {
 }
 
 fn names() -> impl Iterator<Item = &'static str> {
-    Kind::ALL.into_iter().map(Kind::name).chain(["not retransmitted"])
+    RetransmissionKind::ALL.into_iter().map(RetransmissionKind::name).chain(["not retransmitted"])
 }
 
 /// Lists the packets of a capture whose label is another one.
@@ -171,10 +171,12 @@ pub(crate) fn show(
     let place_name = if at_sender { "sender" } else { "receiver" };
     for (place, truth, label) in compared(run, truth, labels) {
         let kind = truth.and_then(|truth| truth.kind);
-        let same = |kind: Option<Kind>| kind.map_or(NONE, |kind| state(kind as usize));
+        let same =
+            |kind: Option<RetransmissionKind>| kind.map_or(NONE, |kind| state(kind as usize));
         if same(kind) != same(label.kind) {
             let packet = &run.packets[place];
-            let name = |kind: Option<Kind>| kind.map_or("none", Kind::name);
+            let name =
+                |kind: Option<RetransmissionKind>| kind.map_or("none", RetransmissionKind::name);
             println!(
                 "  {place_name}: packet {} at {:.6} s, port {}: {}, labelled {}",
                 place + 1,

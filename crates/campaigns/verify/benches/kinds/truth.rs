@@ -5,13 +5,13 @@ use crate::tracepoints::{Event, What};
 use capture::LinkType;
 use capture::dissect::{self, Layers, TcpFlags};
 use std::collections::{HashMap, HashSet};
-use tcp_analysis::Kind;
+use tcp_analysis::RetransmissionKind;
 
 /// What is true of a packet that was retransmitted.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Retransmission {
     /// `None`: no event of the kernel's belongs to it.
-    pub(crate) kind: Option<Kind>,
+    pub(crate) kind: Option<RetransmissionKind>,
     /// Everything in it was delivered by an earlier packet.
     pub(crate) unnecessary: bool,
 }
@@ -52,7 +52,7 @@ pub(crate) fn not_usable(run: &Run) -> Option<String> {
 /// A retransmission event: when, and the kind of its first packet and of those behind it.
 struct Sent {
     at_ns: i64,
-    kinds: [Kind; 2],
+    kinds: [RetransmissionKind; 2],
 }
 
 /// The retransmissions, and how many events have no packet.
@@ -112,12 +112,12 @@ fn kinds(events: &[Event]) -> Vec<Sent> {
             }
             What::Retransmit => {
                 let kinds = match (state, first) {
-                    (LOSS, true) => [Kind::Timeout, Kind::AfterTimeout],
-                    (LOSS, false) => [Kind::AfterTimeout; 2],
-                    (RECOVERY, true) => [Kind::Fast, Kind::Recovery],
-                    (RECOVERY, false) => [Kind::Recovery; 2],
+                    (LOSS, true) => [RetransmissionKind::Timeout, RetransmissionKind::AfterTimeout],
+                    (LOSS, false) => [RetransmissionKind::AfterTimeout; 2],
+                    (RECOVERY, true) => [RetransmissionKind::Fast, RetransmissionKind::Recovery],
+                    (RECOVERY, false) => [RetransmissionKind::Recovery; 2],
                     // Nothing else is retransmitted in the other states.
-                    _ => [Kind::TailLossProbe; 2],
+                    _ => [RetransmissionKind::TailLossProbe; 2],
                 };
                 first = false;
                 sent.push(Sent { at_ns: event.at_ns, kinds });

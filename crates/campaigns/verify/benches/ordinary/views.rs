@@ -3,7 +3,7 @@
 use crate::cases::Case;
 use capture::LinkType;
 use capture::dissect::{self, Layers, TcpSegment};
-use lab::{Direction, PacketRecord};
+use lab::{LinkDirection, PacketRecord};
 use link::FateKind;
 use record::{Finding, Measurement};
 use std::time::Duration;
@@ -55,7 +55,7 @@ impl View {
             }
             View::OneDirection => {
                 let mut packets = passing(case, records, case.hidden.points[1]);
-                let is_up = |packet: &Passing<'_>| packet.record.direction == Direction::Up;
+                let is_up = |packet: &Passing<'_>| packet.record.direction == LinkDirection::Up;
                 packets.retain(|packet| is_up(packet) == case.hidden.from_client);
                 packets
             }
@@ -84,7 +84,7 @@ struct Passing<'a> {
 fn passing<'a>(case: &Case, records: &'a [PacketRecord], point: f64) -> Vec<Passing<'a>> {
     let mut packets: Vec<Passing<'a>> = Vec::new();
     for record in records {
-        let passed = if record.direction == Direction::Up { point } else { 1.0 - point };
+        let passed = if record.direction == LinkDirection::Up { point } else { 1.0 - point };
         let at = match record.kind {
             _ if passed <= 0.0 => record.arrived.0,
             FateKind::Delivered { due, .. } => {

@@ -1,8 +1,8 @@
 //! What captures at both hosts of a lab show, from the records of its packets.
 
 use capture::LinkType;
-use capture::dissect::{self, Direction, Layers, TcpSegment};
-use lab::{Direction as LinkDirection, FlowKey, PacketRecord, Watch};
+use capture::dissect::{self, Layers, PacketDirection, TcpSegment};
+use lab::{FlowKey, LinkDirection, PacketRecord, Watch};
 use link::FateKind;
 use record::Measurement;
 use simulator::Scenario;
@@ -102,8 +102,8 @@ fn each(
         dissect::dissect(LinkType::RAW, &record.bytes, record.length, &mut layers);
         let Some(segment) = layers.tcp(&record.bytes) else { continue };
         let (from, to) = match segment.direction {
-            Direction::AToB => (segment.key.a_port, segment.key.b_port),
-            Direction::BToA => (segment.key.b_port, segment.key.a_port),
+            PacketDirection::AToB => (segment.key.a_port, segment.key.b_port),
+            PacketDirection::BToA => (segment.key.b_port, segment.key.a_port),
         };
         let (source, destination) = (stream.source.port(), stream.destination.port());
         let is_data = (from, to) == (source, destination);

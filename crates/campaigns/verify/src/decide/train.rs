@@ -55,14 +55,30 @@ pub struct TrainTest {
     trains: u32,
 }
 
-/// The test, or why there is none, between a policer and a shallow queue: where one of them is the
-/// finding, or both together are more probable than any other cause. `is_other`: whether another
-/// second test decides.
+/// The reason that a train of datagrams does not decide, as a sentence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(super) enum NoTrain {
+    #[error("{APART}; it needs longhaul at both ends.")]
+    OtherPeer,
+    #[error("{APART}; it needs a test in one direction that transferred data.")]
+    NoData,
+    #[error("{APART}; it needs a rate above the {goodput} that arrived (-b).")]
+    MaxRate { goodput: BitRate },
+    #[error("{APART}; it needs at least {MIN_BYTES} (-n, -b).")]
+    MaxBytes,
+}
+
+const APART: &str = "A policer and a shallow queue drop the same packets, and a train of datagrams \
+                     tells them apart";
+
+/// The test, or the reason that there is none, between a policer and a shallow queue: where one of
+/// them is the finding, or both together are more probable than any other cause. `is_other`:
+/// whether another second test decides.
 pub(super) fn propose(
     m: &Measurement,
     finding: &Finding,
     is_other: bool,
-) -> Option<Result<TrainTest, String>> {
+) -> Option<Result<TrainTest, NoTrain>> {
     let probability = |limit: Limit| {
         let found = finding.posterior.iter().find(|one| one.limit == limit);
         found.map_or(0.0, |one| one.probability)
@@ -87,17 +103,15 @@ pub(super) fn after(m: &Measurement, finding: &Finding, answer: &Decided) -> Opt
 }
 
 impl TrainTest {
-    fn new(m: &Measurement, finding: &Finding) -> Result<Self, String> {
+    fn new(m: &Measurement, finding: &Finding) -> Result<Self, NoTrain> {
         let is_either = |one: &&Probability| is_dropping_alike(one.limit);
         let likely = finding.posterior.iter().filter(is_either);
         let first = likely.max_by(|one, other| one.probability.total_cmp(&other.probability));
         let [policer, queue] = DROPPING_ALIKE;
         let is_queue = first.is_some_and(|first| first.limit == queue);
         let between = if is_queue { [queue, policer] } else { [policer, queue] }.to_vec();
-        let why = "A policer and a shallow queue drop the same packets, and a train of datagrams \
-                   tells them apart";
         if !m.peer.starts_with("longhaul") {
-            return Err(format!("{why}; it needs longhaul at both ends."));
+            return Err(NoTrain::OtherPeer);
         }
         let goodput = finding.throughput_bps;
         let estimate = finding.bottleneck.map_or(goodput, |estimate| estimate.rate_bps);
@@ -115,13 +129,13 @@ impl TrainTest {
             trains: 0,
         };
         if goodput == BitRate::ZERO || m.spec.direction == Direction::Both {
-            return Err(format!("{why}; it needs a test in one direction that transferred data."));
+            return Err(NoTrain::NoData);
         }
         if test.most_rate.is_some_and(|most| most < goodput.scaled(GENTLE)) {
-            return Err(format!("{why}; it needs a rate above the {goodput} that arrived (-b)."));
+            return Err(NoTrain::MaxRate { goodput });
         }
         if test.bytes() < MIN_BYTES {
-            return Err(format!("{why}; it needs at least {MIN_BYTES} (-n, -b)."));
+            return Err(NoTrain::MaxBytes);
         }
         Ok(TrainTest { rate: test.rate.min(test.top()), ..test })
     }

@@ -1,7 +1,7 @@
 //! Functions of filters: `len(tcp.payload) > 1000`.
 
 use super::expression::Operand;
-use crate::value::{Kind, Value};
+use crate::value::{FieldKind, Value};
 use crate::view::PacketView;
 use core::cmp::Ordering;
 
@@ -54,19 +54,30 @@ impl Function {
     }
 
     /// What it makes of arguments of that kind; `None` if they are not for it.
-    pub(super) fn kind(self, of: Kind) -> Option<Kind> {
+    pub(super) fn kind(self, of: FieldKind) -> Option<FieldKind> {
         let is_number = matches!(
             of,
-            Kind::Decimal(_) | Kind::Hex(_) | Kind::Signed | Kind::Time | Kind::Boolean
+            FieldKind::Decimal(_)
+                | FieldKind::Hex(_)
+                | FieldKind::Signed
+                | FieldKind::Time
+                | FieldKind::Boolean
         );
         match self {
-            Function::Count => Some(Kind::Decimal(32)),
-            Function::Len => {
-                matches!(of, Kind::Text | Kind::Bytes | Kind::Ethernet | Kind::Ipv4 | Kind::Ipv6)
-                    .then_some(Kind::Decimal(32))
+            Function::Count => Some(FieldKind::Decimal(32)),
+            Function::Len => matches!(
+                of,
+                FieldKind::Text
+                    | FieldKind::Bytes
+                    | FieldKind::Ethernet
+                    | FieldKind::Ipv4
+                    | FieldKind::Ipv6
+            )
+            .then_some(FieldKind::Decimal(32)),
+            Function::Lower | Function::Upper => (of == FieldKind::Text).then_some(FieldKind::Text),
+            Function::String => {
+                (!matches!(of, FieldKind::Presence | FieldKind::Bytes)).then_some(FieldKind::Text)
             }
-            Function::Lower | Function::Upper => (of == Kind::Text).then_some(Kind::Text),
-            Function::String => (!matches!(of, Kind::Presence | Kind::Bytes)).then_some(Kind::Text),
             Function::Max | Function::Min | Function::Abs => is_number.then_some(of),
         }
     }
@@ -106,7 +117,7 @@ impl Function {
     }
 
     /// Of those that make a value of each.
-    fn of_each(self, value: Value<'_>, kind: Kind, emit: &mut dyn FnMut(Value<'_>)) {
+    fn of_each(self, value: Value<'_>, kind: FieldKind, emit: &mut dyn FnMut(Value<'_>)) {
         match (self, value) {
             (Function::Len, value) => {
                 let length = match value {

@@ -4,7 +4,7 @@ use super::error::{FilterError, quoted};
 use super::lexer::Token;
 use crate::date;
 use crate::names::value_of;
-use crate::value::{Kind, Value};
+use crate::value::{FieldKind, Value};
 use core::cmp::Ordering;
 use core::fmt;
 use core::net::{Ipv4Addr, Ipv6Addr};
@@ -33,7 +33,7 @@ impl Literal {
     /// The constant that `token` is for a field of that kind.
     pub(super) fn of(
         token: &Token,
-        kind: Kind,
+        kind: FieldKind,
         (name, names): (&str, &[(i64, &str)]),
         at: Range<usize>,
     ) -> Result<Literal, FilterError> {
@@ -49,7 +49,7 @@ impl Literal {
         }
         let text = match token {
             Token::Word(text) => text.as_str(),
-            Token::Character(byte) if matches!(kind, Kind::Bytes | Kind::Text) => {
+            Token::Character(byte) if matches!(kind, FieldKind::Bytes | FieldKind::Text) => {
                 return Literal::of(&Token::Quoted(vec![*byte]), kind, (name, names), at.clone());
             }
             Token::Character(byte) => {
@@ -58,12 +58,13 @@ impl Literal {
             }
             Token::Quoted(bytes) => {
                 return match kind {
-                    Kind::Date => match core::str::from_utf8(bytes).ok().and_then(date::parse) {
+                    FieldKind::Date => match core::str::from_utf8(bytes).ok().and_then(date::parse)
+                    {
                         Some(ns) => Ok(Literal::Time(ns)),
                         None => wrong(format!("this is not {}{}", article(kind), example(kind))),
                     },
-                    Kind::Bytes => Ok(Literal::Bytes(bytes.clone().into())),
-                    Kind::Text => match core::str::from_utf8(bytes) {
+                    FieldKind::Bytes => Ok(Literal::Bytes(bytes.clone().into())),
+                    FieldKind::Text => match core::str::from_utf8(bytes) {
                         Ok(text) => Ok(Literal::Text(text.into())),
                         Err(_) => wrong("the text is not UTF-8".to_owned()),
                     },
@@ -79,12 +80,12 @@ impl Literal {
             _ => return wrong(format!("{} is expected here", article(kind))),
         };
         let parsed = match kind {
-            Kind::Presence => {
+            FieldKind::Presence => {
                 return wrong(format!(
                     "{name} has no value: write it alone, to test whether it is there"
                 ));
             }
-            Kind::Decimal(bits) | Kind::Hex(bits) => match integer(text) {
+            FieldKind::Decimal(bits) | FieldKind::Hex(bits) => match integer(text) {
                 Some(number) if number < 0 => None,
                 Some(number) if number >> bits != 0 => {
                     let most = (1_i64 << bits) - 1;
@@ -95,27 +96,27 @@ impl Literal {
                 }
                 other => other.map(Literal::Integer),
             },
-            Kind::Signed => integer(text).map(Literal::Integer),
-            Kind::Boolean => match text {
+            FieldKind::Signed => integer(text).map(Literal::Integer),
+            FieldKind::Boolean => match text {
                 "0" | "false" | "False" | "FALSE" => Some(Literal::Integer(0)),
                 "1" | "true" | "True" | "TRUE" => Some(Literal::Integer(1)),
                 _ => None,
             },
-            Kind::Time => seconds(text).map(Literal::Time),
-            Kind::Date => date::parse(text).or_else(|| seconds(text)).map(Literal::Time),
-            Kind::Ethernet => hexadecimal(text)
+            FieldKind::Time => seconds(text).map(Literal::Time),
+            FieldKind::Date => date::parse(text).or_else(|| seconds(text)).map(Literal::Time),
+            FieldKind::Ethernet => hexadecimal(text)
                 .and_then(|bytes| bytes.first_chunk().copied().filter(|_| bytes.len() == 6))
                 .map(Literal::Ethernet),
-            Kind::Ipv4 => prefixed(text, 32).and_then(|(address, prefix)| {
+            FieldKind::Ipv4 => prefixed(text, 32).and_then(|(address, prefix)| {
                 let address: Ipv4Addr = address.parse().ok()?;
                 Some(Literal::Ipv4(address.to_bits(), prefix))
             }),
-            Kind::Ipv6 => prefixed(text, 128).and_then(|(address, prefix)| {
+            FieldKind::Ipv6 => prefixed(text, 128).and_then(|(address, prefix)| {
                 let address: Ipv6Addr = address.parse().ok()?;
                 Some(Literal::Ipv6(address.to_bits(), prefix))
             }),
-            Kind::Bytes => hexadecimal(text).map(|bytes| Literal::Bytes(bytes.into())),
-            Kind::Text => Some(Literal::Text(text.into())),
+            FieldKind::Bytes => hexadecimal(text).map(|bytes| Literal::Bytes(bytes.into())),
+            FieldKind::Text => Some(Literal::Text(text.into())),
         };
         match parsed {
             Some(literal) => Ok(literal),
@@ -252,31 +253,31 @@ fn prefixed(text: &str, longest: u8) -> Option<(&str, u8)> {
     prefix.parse().ok().filter(|prefix| *prefix <= longest).map(|prefix| (address, prefix))
 }
 
-fn article(kind: Kind) -> &'static str {
+fn article(kind: FieldKind) -> &'static str {
     match kind {
-        Kind::Presence => "a name alone",
-        Kind::Decimal(_) | Kind::Hex(_) => "an unsigned number",
-        Kind::Signed => "a number",
-        Kind::Boolean => "0 or 1",
-        Kind::Time => "a time in seconds",
-        Kind::Date => "a date",
-        Kind::Ethernet => "an Ethernet address",
-        Kind::Ipv4 => "an IPv4 address",
-        Kind::Ipv6 => "an IPv6 address",
-        Kind::Bytes => "a sequence of bytes",
-        Kind::Text => "a text",
+        FieldKind::Presence => "a name alone",
+        FieldKind::Decimal(_) | FieldKind::Hex(_) => "an unsigned number",
+        FieldKind::Signed => "a number",
+        FieldKind::Boolean => "0 or 1",
+        FieldKind::Time => "a time in seconds",
+        FieldKind::Date => "a date",
+        FieldKind::Ethernet => "an Ethernet address",
+        FieldKind::Ipv4 => "an IPv4 address",
+        FieldKind::Ipv6 => "an IPv6 address",
+        FieldKind::Bytes => "a sequence of bytes",
+        FieldKind::Text => "a text",
     }
 }
 
-fn example(kind: Kind) -> &'static str {
+fn example(kind: FieldKind) -> &'static str {
     match kind {
-        Kind::Decimal(_) | Kind::Hex(_) => ", such as 80 or 0x50",
-        Kind::Time => ", such as 0.25",
-        Kind::Date => ", such as \"2023-11-14 22:13:20\" (UTC)",
-        Kind::Ethernet => ", such as 00:11:22:33:44:55",
-        Kind::Ipv4 => ", such as 10.0.0.1 or 10.0.0.0/8",
-        Kind::Ipv6 => ", such as fd00::1 or fd00::/8",
-        Kind::Bytes => ", such as 47:45:54 or \"GET\"",
+        FieldKind::Decimal(_) | FieldKind::Hex(_) => ", such as 80 or 0x50",
+        FieldKind::Time => ", such as 0.25",
+        FieldKind::Date => ", such as \"2023-11-14 22:13:20\" (UTC)",
+        FieldKind::Ethernet => ", such as 00:11:22:33:44:55",
+        FieldKind::Ipv4 => ", such as 10.0.0.1 or 10.0.0.0/8",
+        FieldKind::Ipv6 => ", such as fd00::1 or fd00::/8",
+        FieldKind::Bytes => ", such as 47:45:54 or \"GET\"",
         _ => "",
     }
 }
@@ -285,8 +286,8 @@ impl fmt::Display for Literal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Literal::Integer(number) => write!(f, "{number}"),
-            Literal::Time(ns) => Value::Time(*ns).write(Kind::Time, f),
-            Literal::Ethernet(address) => Value::Ethernet(*address).write(Kind::Ethernet, f),
+            Literal::Time(ns) => Value::Time(*ns).write(FieldKind::Time, f),
+            Literal::Ethernet(address) => Value::Ethernet(*address).write(FieldKind::Ethernet, f),
             Literal::Ipv4(address, 32) => write!(f, "{}", Ipv4Addr::from_bits(*address)),
             Literal::Ipv4(address, prefix) => {
                 write!(f, "{}/{prefix}", Ipv4Addr::from_bits(*address))

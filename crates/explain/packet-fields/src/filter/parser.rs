@@ -11,7 +11,7 @@ use super::unknown::unknown;
 use super::{MAX_DEPTH, MAX_ELEMENTS, MAX_LENGTH};
 use crate::field::{Field, protocol_from_name};
 use crate::names;
-use crate::value::Kind;
+use crate::value::FieldKind;
 use core::ops::Range;
 
 /// Parses the text of a filter.
@@ -43,14 +43,14 @@ struct Parser<'a> {
 
 impl Operand {
     /// What its values are, after the slice and the mask.
-    pub(super) fn kind(&self) -> Kind {
+    pub(super) fn kind(&self) -> FieldKind {
         let length: Option<usize> = self.slices.iter().map(|slice| slice.length).sum();
         match (&self.source, self.slices.is_empty(), self.mask) {
-            (_, false, Some(_)) => Kind::Hex(8 * length.unwrap_or(4).min(4) as u8),
-            (_, false, None) | (Source::Protocol(_), ..) => Kind::Bytes,
+            (_, false, Some(_)) => FieldKind::Hex(8 * length.unwrap_or(4).min(4) as u8),
+            (_, false, None) | (Source::Protocol(_), ..) => FieldKind::Bytes,
             (Source::Field(field), true, _) => field.description().kind,
             (Source::Call(function, arguments), true, _) => {
-                let of = arguments.first().map_or(Kind::Presence, Operand::kind);
+                let of = arguments.first().map_or(FieldKind::Presence, Operand::kind);
                 function.kind(of).unwrap_or(of)
             }
         }
@@ -220,8 +220,14 @@ impl<'a> Parser<'a> {
         }
         if let Some(Token::Slice(text)) = self.peek() {
             let kind = operand.kind();
-            let has_bytes =
-                matches!(kind, Kind::Bytes | Kind::Text | Kind::Ethernet | Kind::Ipv4 | Kind::Ipv6);
+            let has_bytes = matches!(
+                kind,
+                FieldKind::Bytes
+                    | FieldKind::Text
+                    | FieldKind::Ethernet
+                    | FieldKind::Ipv4
+                    | FieldKind::Ipv6
+            );
             if !has_bytes {
                 return Err(self.error(format!("{name} cannot be sliced: only bytes can")));
             }
@@ -319,7 +325,7 @@ impl<'a> Parser<'a> {
         if relation == Relation::Matches {
             return self.matching(operand, all);
         }
-        if relation == Relation::Contains && !matches!(kind, Kind::Bytes | Kind::Text) {
+        if relation == Relation::Contains && !matches!(kind, FieldKind::Bytes | FieldKind::Text) {
             let message = format!("{} has no parts to search; compare it", operand.name());
             return Err(FilterError::new(at, message));
         }
@@ -330,14 +336,14 @@ impl<'a> Parser<'a> {
             {
                 let next = self.tokens.get(self.at + 1).map(|(token, _)| token);
                 let is_call = Function::from_name(name).is_some() && next == Some(&Token::Open);
-                is_call || (kind != Kind::Text && source(name).is_some())
+                is_call || (kind != FieldKind::Text && source(name).is_some())
             }
             _ => false,
         };
         if is_operand {
             let other = self.operand()?;
             let is_same = of_kind(kind) == of_kind(other.kind());
-            if kind == Kind::Presence || !is_same || relation == Relation::Contains {
+            if kind == FieldKind::Presence || !is_same || relation == Relation::Contains {
                 let message = format!("{} and {} cannot be compared", operand.name(), other.name());
                 return Err(FilterError::new(at, message));
             }
@@ -349,7 +355,7 @@ impl<'a> Parser<'a> {
 
     fn matching(&mut self, operand: &Operand, all: bool) -> Result<Condition, FilterError> {
         let at = self.range();
-        if !matches!(operand.kind(), Kind::Bytes | Kind::Text) {
+        if !matches!(operand.kind(), FieldKind::Bytes | FieldKind::Text) {
             let name = operand.name();
             let message = format!("{name} is no text; compare it, or write string({name})");
             return Err(FilterError::new(at, message));
@@ -416,10 +422,12 @@ fn quantified_relation(relation: Relation, quantified: bool, all: bool) -> Relat
 }
 
 /// Kinds whose values compare with each other, as one of them.
-fn of_kind(kind: Kind) -> Kind {
+fn of_kind(kind: FieldKind) -> FieldKind {
     match kind {
-        Kind::Decimal(_) | Kind::Hex(_) | Kind::Signed | Kind::Boolean => Kind::Signed,
-        Kind::Date => Kind::Time,
+        FieldKind::Decimal(_) | FieldKind::Hex(_) | FieldKind::Signed | FieldKind::Boolean => {
+            FieldKind::Signed
+        }
+        FieldKind::Date => FieldKind::Time,
         other => other,
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Emit, Header, bits, checksum, put, put_values};
 use crate::field::Field;
-use crate::value::{Kind, Value};
+use crate::value::{FieldKind, Value};
 use crate::view::PacketView;
 
 /// Bytes of a reassembled packet's payload, in the frame that completed it.
@@ -107,7 +107,7 @@ fn put_hosts<const N: usize>(addresses: [Option<Value<'_>>; N], emit: Emit<'_>) 
     for address in addresses.into_iter().flatten() {
         let mut text = String::new();
         // Formatting into a string cannot fail.
-        let _ = address.write(Kind::Text, &mut text);
+        let _ = address.write(FieldKind::Text, &mut text);
         emit(Value::Text(&text));
     }
 }

@@ -6,7 +6,7 @@ use crate::flags::FlagCounts;
 use crate::retransmissions::Retransmissions;
 use crate::side::{Side, WindowScale};
 use crate::vantage::Vantage;
-use capture::dissect::Direction;
+use capture::dissect::PacketDirection;
 use std::num::NonZeroU64;
 
 impl Connection {
@@ -24,17 +24,17 @@ impl Connection {
 
     /// The direction that carried more payload.
     #[must_use]
-    pub fn data_direction(&self) -> Direction {
-        if self.carried(Direction::BToA) > self.carried(Direction::AToB) {
-            Direction::BToA
+    pub fn data_direction(&self) -> PacketDirection {
+        if self.carried(PacketDirection::BToA) > self.carried(PacketDirection::AToB) {
+            PacketDirection::BToA
         } else {
-            Direction::AToB
+            PacketDirection::AToB
         }
     }
 
     /// Payload of a direction: as captured, or as acknowledged where no packet of it was.
     #[must_use]
-    pub fn carried(&self, direction: Direction) -> u64 {
+    pub fn carried(&self, direction: PacketDirection) -> u64 {
         let (data, acks) = self.pair(direction);
         if data.packets == 0 { acks.acked_unseen } else { data.payload_bytes }
     }
@@ -51,7 +51,7 @@ impl Connection {
 
     /// Whether the handshake of the side that sends in `direction` was not captured.
     #[must_use]
-    pub fn lacks_syn(&self, direction: Direction) -> bool {
+    pub fn lacks_syn(&self, direction: PacketDirection) -> bool {
         let side = &self.sides[direction.index()];
         side.packets > 0 && side.scale == WindowScale::Unknown
     }
@@ -59,14 +59,14 @@ impl Connection {
     /// The least scale of the windows of the side that sends in `direction`, by the bytes that
     /// were in flight, where its SYN was not captured.
     #[must_use]
-    pub fn proven_scale(&self, direction: Direction) -> Option<u8> {
+    pub fn proven_scale(&self, direction: PacketDirection) -> Option<u8> {
         self.sides[direction.index()].proven_scale().map(|scale| scale.shift)
     }
 
     /// The largest window of the side that sends in `direction`, in bytes, and whether that is a
     /// lower bound; `None` if nothing is known of its scale.
     #[must_use]
-    pub fn largest_window(&self, direction: Direction) -> Option<(u64, bool)> {
+    pub fn largest_window(&self, direction: PacketDirection) -> Option<(u64, bool)> {
         let side = &self.sides[direction.index()];
         let is_bound = side.scale == WindowScale::Unknown;
         let proven = side.proven_scale().map(|scale| scale.shift);
@@ -77,7 +77,7 @@ impl Connection {
     /// The shift of the windows of the side that sends in `direction`: the least that is known,
     /// 0 if nothing is.
     #[must_use]
-    pub fn window_shift(&self, direction: Direction) -> u8 {
+    pub fn window_shift(&self, direction: PacketDirection) -> u8 {
         self.sides[direction.index()].shift().unwrap_or(0)
     }
 
@@ -89,40 +89,40 @@ impl Connection {
 
     /// Packets with marks of the side that sends in `direction`.
     #[must_use]
-    pub fn ecn_counts(&self, direction: Direction) -> EcnCounts {
+    pub fn ecn_counts(&self, direction: PacketDirection) -> EcnCounts {
         let ecn = &self.sides[direction.index()].ecn;
         ecn.as_ref().map(|ecn| ecn.counts).unwrap_or_default()
     }
 
     /// The side that sent the SYN, if that is known.
     #[must_use]
-    pub fn client(&self) -> Option<Direction> {
+    pub fn client(&self) -> Option<PacketDirection> {
         self.client
     }
 
     /// Where the capture was made, for the data of `direction`.
     #[must_use]
-    pub fn vantage(&self, direction: Direction) -> Vantage {
+    pub fn vantage(&self, direction: PacketDirection) -> Vantage {
         let (sender, receiver) = self.pair(direction);
         Vantage::of(&sender.responses, &receiver.responses)
     }
 
     /// Flags of the packets of a direction.
     #[must_use]
-    pub fn counts(&self, direction: Direction) -> FlagCounts {
+    pub fn counts(&self, direction: PacketDirection) -> FlagCounts {
         self.sides[direction.index()].counts.as_deref().copied().unwrap_or_default()
     }
 
     /// Retransmissions of a direction.
     #[must_use]
-    pub fn retransmissions(&self, direction: Direction) -> Retransmissions {
+    pub fn retransmissions(&self, direction: PacketDirection) -> Retransmissions {
         let recovery = &self.sides[direction.index()].recovery;
         recovery.as_ref().map(|recovery| recovery.counts).unwrap_or_default()
     }
 
     /// Packets, packets with data, and their payload in bytes, of a direction.
     #[must_use]
-    pub fn traffic(&self, direction: Direction) -> (u32, u32, u64) {
+    pub fn traffic(&self, direction: PacketDirection) -> (u32, u32, u64) {
         let side = &self.sides[direction.index()];
         (side.packets, side.data_packets, side.payload_bytes)
     }
@@ -130,7 +130,7 @@ impl Connection {
     /// Payload of a direction that was acknowledged, of at most 4 GiB beyond what was
     /// captured; `None` without an ACK.
     #[must_use]
-    pub fn acknowledged(&self, direction: Direction) -> Option<u64> {
+    pub fn acknowledged(&self, direction: PacketDirection) -> Option<u64> {
         let (data, acks) = self.pair(direction);
         let base = data.base_seq.filter(|_| acks.packets > 0)?;
         if data.packets == 0 {
@@ -142,7 +142,7 @@ impl Connection {
     /// Payload of a direction without retransmissions; of at most 4 GiB beyond what was
     /// captured.
     #[must_use]
-    pub fn sent_once(&self, direction: Direction) -> u64 {
+    pub fn sent_once(&self, direction: PacketDirection) -> u64 {
         let (data, _) = self.pair(direction);
         let base = data.base_seq.unwrap_or(0);
         data.unwrapped(data.next_seq.wrapping_sub(base).wrapping_sub(1))
@@ -151,7 +151,7 @@ impl Connection {
     /// Smallest and smoothed RTT between this point and the receiver of a direction's data,
     /// in ns.
     #[must_use]
-    pub fn rtt_ns(&self, direction: Direction) -> Option<(u64, u64)> {
+    pub fn rtt_ns(&self, direction: PacketDirection) -> Option<(u64, u64)> {
         let rtt = self.sides[direction.index()].rtt?;
         Some((rtt.least_ns.get(), rtt.smoothed_ns))
     }
@@ -166,14 +166,14 @@ impl Connection {
 
     /// Whether and how the windows of the side that sends in `direction` are scaled.
     #[must_use]
-    pub fn window_scale(&self, direction: Direction) -> WindowScale {
+    pub fn window_scale(&self, direction: PacketDirection) -> WindowScale {
         self.sides[direction.index()].scale
     }
 
     /// The number of the SYN of the side that sends in `direction`, or the one before its
     /// first byte: where relative sequence numbers begin.
     #[must_use]
-    pub fn first_sequence_number(&self, direction: Direction) -> Option<u32> {
+    pub fn first_sequence_number(&self, direction: PacketDirection) -> Option<u32> {
         self.sides[direction.index()].base_seq
     }
 

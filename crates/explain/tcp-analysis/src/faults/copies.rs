@@ -8,7 +8,7 @@
 //! copies only where nearly every one of them repeats. So does a network that duplicates a packet
 //! now and then: its copies arrive at the receiver, and belong to the analysis.
 
-use capture::dissect::{Direction, TcpFlags, TcpSegment};
+use capture::dissect::{PacketDirection, TcpFlags, TcpSegment};
 
 /// The longest delay of a mirror, in ns.
 const MAX_DELAY_NS: u64 = 5_000_000;
@@ -52,7 +52,7 @@ impl Identity {
             });
         Identity {
             stream,
-            is_b: segment.direction == Direction::BToA,
+            is_b: segment.direction == PacketDirection::BToA,
             id: segment.ip_id,
             seq: segment.seq,
             ack: segment.ack,
@@ -219,7 +219,7 @@ impl Copies {
     }
 
     #[inline]
-    pub(super) fn has(&self, stream: u32, direction: Direction, packet: u64) -> bool {
+    pub(super) fn has(&self, stream: u32, direction: PacketDirection, packet: u64) -> bool {
         let halves = self.halves.get(stream as usize);
         halves.is_some_and(|halves| halves[direction.index()].is_mirrored)
             && self.marked.has(packet)

@@ -2,7 +2,7 @@
 
 use super::reader::{Item, Reader};
 use super::{COOKIE, Cookie, Document, State, StateChange, Test, partial_json};
-use capture::dissect::{Direction, TcpSegment};
+use capture::dissect::{PacketDirection, TcpSegment};
 
 /// States that are kept: a test has eight.
 const MAX_STATES: usize = 32;
@@ -10,7 +10,7 @@ const MAX_STATES: usize = 32;
 /// A connection that began with a cookie.
 #[derive(Debug)]
 pub(super) struct Control {
-    client: Direction,
+    client: PacketDirection,
     sides: [Reader; 2],
     test: Test,
 }
@@ -32,7 +32,7 @@ impl Control {
         }
     }
 
-    pub(super) fn client(&self) -> Direction {
+    pub(super) fn client(&self) -> PacketDirection {
         self.client
     }
 

@@ -3,7 +3,7 @@
 use super::{Captured, Sampler};
 use crate::congestion_family::RoundFlight;
 use crate::connection::Connection;
-use crate::retransmissions::Kind;
+use crate::retransmissions::RetransmissionKind;
 use crate::rounds::Round;
 use crate::time_by_cause::Span;
 use crate::wireshark::PacketAnalysis;
@@ -74,11 +74,11 @@ impl Sampler {
             return;
         }
         if let Some(kind) = found.kind {
-            if matches!(kind, Kind::Fast | Kind::Timeout) {
+            if matches!(kind, RetransmissionKind::Fast | RetransmissionKind::Timeout) {
                 self.slow_start.lose(self.round_most.max(self.last_most));
             }
-            self.round_recoveries += u32::from(kind == Kind::Fast);
-            if kind == Kind::Timeout {
+            self.round_recoveries += u32::from(kind == RetransmissionKind::Fast);
+            if kind == RetransmissionKind::Timeout {
                 self.round_timeouts += 1;
                 self.board.time_out();
             }

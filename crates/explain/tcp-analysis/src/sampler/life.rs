@@ -7,7 +7,7 @@ use crate::connection::Connection;
 use crate::flags::Flags;
 use crate::segment_sizes::SizeTracker;
 use crate::wireshark::PacketAnalysis;
-use capture::dissect::{Direction, TcpFlags, TcpSegment};
+use capture::dissect::{PacketDirection, TcpFlags, TcpSegment};
 use record::{Activity, CapturePoint, SegmentSizes};
 
 /// The share of its life for which a sender is idle from which the life is what is sampled, and
@@ -86,7 +86,7 @@ const MIN_FULL: u32 = 1180;
 
 /// Payload of a full segment, be it that none was sent: the receiver's MSS; where its SYN is
 /// unknown and all segments are shorter than on any usual path, one of such a path.
-fn full_segment(known: &Connection, direction: Direction) -> u32 {
+fn full_segment(known: &Connection, direction: PacketDirection) -> u32 {
     let (data, acks) = known.pair(direction);
     let options = if data.latest_ts.is_none() { 0 } else { 12 };
     match u32::from(acks.mss) {
@@ -101,7 +101,7 @@ impl Life {
     /// that the sender's application had not written before.
     pub(super) fn add(
         &mut self,
-        direction: Direction,
+        direction: PacketDirection,
         connection: &Connection,
         time_ns: u64,
         segment: &TcpSegment<'_>,
@@ -157,7 +157,7 @@ impl Life {
     fn answer(
         &mut self,
         connection: &Connection,
-        direction: Direction,
+        direction: PacketDirection,
         time_ns: u64,
         segment: &TcpSegment<'_>,
         found: &PacketAnalysis,

@@ -3,7 +3,7 @@
 use super::{Sampler, mss};
 use crate::congestion_family::CongestionEvidence;
 use crate::connection::{Connection, PacketPosition};
-use crate::retransmissions::Kind;
+use crate::retransmissions::RetransmissionKind;
 use crate::time_by_cause::{TimeCause, TimeShare};
 use crate::wireshark::PacketAnalysis;
 use capture::dissect::{TcpFlags, TcpSegment};
@@ -22,7 +22,7 @@ impl Sampler {
     ) {
         let mss = u64::from(mss(connection, self.direction));
         let is_data = segment.direction == self.direction;
-        let timer_expired = is_data && found.kind == Some(Kind::Timeout);
+        let timer_expired = is_data && found.kind == Some(RetransmissionKind::Timeout);
         let cause = if timer_expired { TimeCause::Timeout } else { self.waits_for(mss) };
         let before = self.last_time_ns.unwrap_or(position.time_ns);
         self.last_time_ns = Some(position.time_ns.max(before));

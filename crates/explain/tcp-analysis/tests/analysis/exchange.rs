@@ -2,7 +2,7 @@
 
 use capture::LinkType;
 use capture::conversations::StreamNumber;
-use capture::dissect::{Direction, Layers, TcpFlags, dissect};
+use capture::dissect::{Layers, PacketDirection, TcpFlags, dissect};
 use tcp_analysis::{Connection, PacketAnalysis, Rules, Streams};
 
 /// A segment to be sent; `a` sends it unless `from_b`.
@@ -159,7 +159,7 @@ impl Exchange {
         &self.streams.get(0).unwrap().1
     }
 
-    pub(crate) fn sent_by_a(&self) -> Direction {
-        Direction::AToB
+    pub(crate) fn sent_by_a(&self) -> PacketDirection {
+        PacketDirection::AToB
     }
 }

@@ -1,7 +1,7 @@
 //! How the sender came to retransmit, at the sender and at the receiver.
 
 use crate::exchange::{ACK, Exchange, SYN, Sent, sack, syn_options, timestamps};
-use tcp_analysis::{CapturePoint, Kind, Rules};
+use tcp_analysis::{CapturePoint, RetransmissionKind, Rules};
 
 fn flight() -> Exchange {
     let mut x = Exchange::open(Rules::default());
@@ -18,45 +18,47 @@ fn the_first_upon_sack_is_fast_and_the_others_are_its_recovery() {
     for edge in [3001, 4001, 5001] {
         x.ack_with(1001, 1000, sack(&[(2001, edge)]));
     }
-    assert_eq!(x.data(1001, 500).kind, Some(Kind::Fast));
-    assert_eq!(x.data(1501, 500).kind, Some(Kind::Recovery));
+    assert_eq!(x.data(1001, 500).kind, Some(RetransmissionKind::Fast));
+    assert_eq!(x.data(1501, 500).kind, Some(RetransmissionKind::Recovery));
     x.at_us += 40_000;
     x.ack(5001, 1000);
     // A new one.
     x.data(5001, 1000);
     x.data(6001, 1000);
     x.ack_with(5001, 1000, sack(&[(6001, 7001)]));
-    assert_eq!(x.data(5001, 1000).kind, Some(Kind::Fast));
+    assert_eq!(x.data(5001, 1000).kind, Some(RetransmissionKind::Fast));
     let counts = x.connection().retransmissions(x.sent_by_a());
     assert_eq!((counts.total(), counts.seen_before, counts.not_seen_before), (3, 3, 0));
-    assert_eq!(counts.first_packet[Kind::Fast as usize], 12);
+    assert_eq!(counts.first_packet[RetransmissionKind::Fast as usize], 12);
 }
 
 #[test]
 fn without_evidence_the_last_segment_is_a_probe_and_the_first_a_timeout() {
     let mut x = flight();
     x.at_us += 90_000;
-    assert_eq!(x.data(4001, 1000).kind, Some(Kind::TailLossProbe));
+    assert_eq!(x.data(4001, 1000).kind, Some(RetransmissionKind::TailLossProbe));
     x.at_us += 250_000;
-    assert_eq!(x.data(1001, 1000).kind, Some(Kind::Timeout));
+    assert_eq!(x.data(1001, 1000).kind, Some(RetransmissionKind::Timeout));
     x.at_us += 40_000;
     x.ack(2001, 1000);
-    assert_eq!(x.data(2001, 1000).kind, Some(Kind::AfterTimeout));
+    assert_eq!(x.data(2001, 1000).kind, Some(RetransmissionKind::AfterTimeout));
     // It expires once more.
     x.at_us += 500_000;
-    assert_eq!(x.data(2001, 1000).kind, Some(Kind::Timeout));
+    assert_eq!(x.data(2001, 1000).kind, Some(RetransmissionKind::Timeout));
     x.ack(5001, 1000);
     x.data(5001, 1000);
     x.at_us += 90_000;
-    assert_eq!(x.data(5001, 1000).kind, Some(Kind::TailLossProbe));
+    assert_eq!(x.data(5001, 1000).kind, Some(RetransmissionKind::TailLossProbe));
 }
 
 #[test]
 fn a_silence_within_a_recovery_ends_in_a_timeout() {
-    for (wait_us, expected) in [(170_000, Kind::Recovery), (190_000, Kind::Timeout)] {
+    for (wait_us, expected) in
+        [(170_000, RetransmissionKind::Recovery), (190_000, RetransmissionKind::Timeout)]
+    {
         let mut x = flight();
         x.ack_with(1001, 1000, sack(&[(2001, 3001)]));
-        assert_eq!(x.data(1001, 1000).kind, Some(Kind::Fast));
+        assert_eq!(x.data(1001, 1000).kind, Some(RetransmissionKind::Fast));
         x.at_us += wait_us;
         assert_eq!(x.data(1001, 1000).kind, Some(expected));
     }
@@ -70,7 +72,7 @@ fn a_hole_that_is_filled_was_lost_before_this_point() {
     x.ack_with(2001, 1000, sack(&[(3001, 4001)]));
     x.at_us += 45_000;
     let found = x.data(2001, 1000);
-    assert_eq!((found.kind, found.seen_before), (Some(Kind::Fast), false));
+    assert_eq!((found.kind, found.seen_before), (Some(RetransmissionKind::Fast), false));
     let counts = x.connection().retransmissions(x.sent_by_a());
     assert_eq!((counts.not_seen_before, counts.reordered), (1, 0));
 }
@@ -140,7 +142,9 @@ fn at_receiver() -> Exchange {
 fn at_the_receiver_new_data_upon_a_timeout_shows_the_timeout() {
     // The flight from 2001 to 6001 was lost as a whole; what comes after `wait_us` of silence
     // is its first segment, and an RTT later F-RTO sends new data.
-    for (wait_us, expected) in [(300_000, Kind::AfterTimeout), (100_000, Kind::Fast)] {
+    for (wait_us, expected) in
+        [(300_000, RetransmissionKind::AfterTimeout), (100_000, RetransmissionKind::Fast)]
+    {
         let mut x = at_receiver();
         x.data(1001, 1000);
         x.ack(2001, 1000);
@@ -163,10 +167,10 @@ fn at_the_receiver_what_is_on_the_way_belongs_to_the_recovery_that_ended() {
     }
     x.at_us += 300_000;
     // The timer: all of it is retransmitted.
-    assert_eq!(x.data(2001, 1000).kind, Some(Kind::Timeout));
+    assert_eq!(x.data(2001, 1000).kind, Some(RetransmissionKind::Timeout));
     x.ack(5001, 1000);
-    assert_eq!(x.data(3001, 1000).kind, Some(Kind::AfterTimeout));
-    assert_eq!(x.data(4001, 1000).kind, Some(Kind::AfterTimeout));
+    assert_eq!(x.data(3001, 1000).kind, Some(RetransmissionKind::AfterTimeout));
+    assert_eq!(x.data(4001, 1000).kind, Some(RetransmissionKind::AfterTimeout));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What is encoded is what was recorded, and it fits.
 
 use crate::exchange::{record, transfer};
-use capture::dissect::Direction;
+use capture::dissect::PacketDirection;
 use tcp_graphs::{Encoded, Limits, MARK_COUNT};
 
 /// As `front/report/src/html/capture/decode.js` reads.
@@ -53,7 +53,7 @@ fn encoded(most: usize) -> (Encoded, tcp_graphs::Graphs) {
 fn columns_are_what_was_recorded() {
     let (encoded, graphs) = encoded(10_000_000);
     assert_eq!(encoded.width_ns, [1_000_000; 2]);
-    let bins = graphs.bins(Direction::AToB);
+    let bins = graphs.bins(PacketDirection::AToB);
     let mut columns = Columns { bytes: &encoded.bins[0] };
     let data: Vec<_> = bins.iter().filter_map(|(index, bin)| Some((index, bin.data?))).collect();
     let expected: Vec<i64> = data.iter().map(|(index, _)| *index).collect();

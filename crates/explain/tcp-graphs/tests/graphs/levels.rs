@@ -1,12 +1,12 @@
 //! Bins at any width.
 
 use crate::exchange::{ACK, START_NS, Sent, record, transfer};
-use capture::dissect::Direction;
+use capture::dissect::PacketDirection;
 use proptest::prelude::*;
 use tcp_graphs::{Bin, Bins, Graphs, Limits, Mark, Span};
 
 const ALL: Limits = Limits { bins: 1 << 20, packets: 1 << 20 };
-const DIRECTIONS: [Direction; 2] = [Direction::AToB, Direction::BToA];
+const DIRECTIONS: [PacketDirection; 2] = [PacketDirection::AToB, PacketDirection::BToA];
 
 fn segment() -> impl Strategy<Value = (Sent, i64)> {
     let number = prop_oneof![8 => 1000u32..20_000, 1 => any::<u32>()];
@@ -147,11 +147,11 @@ fn a_bin_is_a_millisecond_while_bins_suffice() {
         ],
     );
     let widths: Vec<i64> =
-        graphs.iter().map(|graphs| graphs.bins(Direction::AToB).width_ns()).collect();
+        graphs.iter().map(|graphs| graphs.bins(PacketDirection::AToB).width_ns()).collect();
     assert_eq!(widths, [1_000_000, 2_000_000, 128_000_000]);
     // 100 segments are in flight, and the one just sent.
     for graphs in &graphs {
-        let highest = most(graphs.bins(Direction::AToB), |bin| bin.in_flight).unwrap().1;
+        let highest = most(graphs.bins(PacketDirection::AToB), |bin| bin.in_flight).unwrap().1;
         assert_eq!(highest, 101_000);
     }
 }
@@ -191,7 +191,7 @@ fn goodput_counts_each_byte_once() {
     ];
     let (_, graphs) = record(&segments, &[ALL]);
     let delivered: Vec<(i64, u64)> = graphs[0]
-        .bins(Direction::AToB)
+        .bins(PacketDirection::AToB)
         .iter()
         .filter_map(|(index, bin)| Some((index, bin.acks?.delivered)))
         .collect();
@@ -212,7 +212,8 @@ fn relative_numbers_pass_four_gib() {
         })
         .collect();
     let (_, graphs) = record(&segments, &[Limits { bins: 100, packets: 100 }]);
-    let seq = most(graphs[0].bins(Direction::AToB), |bin| bin.data.map(|data| data.seq)).unwrap();
+    let seq =
+        most(graphs[0].bins(PacketDirection::AToB), |bin| bin.data.map(|data| data.seq)).unwrap();
     assert_eq!(seq, (1, 1 + 499_999 * 10_000 + 1000));
     let last = graphs[0].packets().last().unwrap();
     assert_eq!(last.seq, 1 + 499_999 * 10_000);

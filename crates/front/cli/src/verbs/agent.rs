@@ -32,7 +32,7 @@ pub(crate) fn run(args: &AgentArgs, console: &mut Console) -> Outcome {
     let AgentArgs { stdio: _ } = args;
     let stop = stop::on_signals();
     let host = Host {
-        journals: longhaul::tune::journals().map_err(|problem| problem.to_string()),
+        journals: longhaul::tune::journals(),
         address: std::env::var("SSH_CONNECTION").ok().as_deref().and_then(server_address),
     };
     let mut answer = |line: &str| console.print(line);

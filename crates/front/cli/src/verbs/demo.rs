@@ -7,7 +7,7 @@ use crate::test_report::check_writable;
 use crate::{inside, stop};
 use clap::Args;
 use longhaul::demo::{self, DemoEvent, DemoRequest, DemoRun};
-use report::html::{Page, Run as PageRun};
+use report::html::{Page, PageRun};
 use report::terminal::{self, Trace};
 use units::BitRate;
 

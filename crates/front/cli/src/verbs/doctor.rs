@@ -56,7 +56,7 @@ pub(crate) struct DoctorArgs {
     #[arg(long = "for", value_enum, value_name = "SYSTEM", hide_possible_values = true)]
     #[arg(requires = "rate", requires = "rtt")]
     #[arg(conflicts_with_all = ["to", "disk", "device"])]
-    system: Option<Kind>,
+    system: Option<RemoteSystem>,
     /// Show every check, also those that passed
     #[arg(long, conflicts_with_all = ["system", "read", "json"])]
     all: bool,
@@ -87,7 +87,7 @@ impl DoctorArgs {
 
 /// The system of another host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Kind {
+enum RemoteSystem {
     Linux,
     Macos,
     Windows,
@@ -112,9 +112,9 @@ pub(crate) fn run(args: &DoctorArgs, console: &mut Console) -> Outcome {
     }
     if let (Some(kind), Some(rate), Some(rtt)) = (args.system, args.rate, args.rtt) {
         let system = match kind {
-            Kind::Linux => System::Linux,
-            Kind::Macos => System::MacOs,
-            Kind::Windows => System::Windows,
+            RemoteSystem::Linux => System::Linux,
+            RemoteSystem::Macos => System::MacOs,
+            RemoteSystem::Windows => System::Windows,
         };
         let request = CommandsRequest { system, rate, rtt, streams: args.streams };
         let commands = doctor::commands(&request)?;

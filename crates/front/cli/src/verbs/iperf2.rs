@@ -4,7 +4,7 @@ use crate::console::{self, Console};
 use crate::failure::{DONE, FAILED, Failure, Outcome};
 use crate::stop;
 use clap::{ArgAction, ArgGroup, Args};
-use host::address;
+use host::address::{self, AddressError};
 use host::lock::lock;
 use host::resolve::Family;
 use iperf2::client::{self, ClientConfig};
@@ -165,12 +165,12 @@ fn interval(text: &str) -> Result<Duration, String> {
 }
 
 fn length(text: &str) -> Result<u32, String> {
-    let bytes = quantity::parse(text)?;
+    let bytes = quantity::parse(text).map_err(|error| error.to_string())?;
     u32::try_from(bytes)
         .map_err(|_| format!("'{text}' is too large; give at most 4294967295 bytes"))
 }
 
-fn bind(text: &str) -> Result<SocketAddr, String> {
+fn bind(text: &str) -> Result<SocketAddr, AddressError> {
     // An address with a port: 10.0.0.1:4000, [fe80::1%eth0]:4000.
     if let Some((address, port)) = text.rsplit_once(':')
         && (address.ends_with(']') || !address.contains(':'))

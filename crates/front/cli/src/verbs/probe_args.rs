@@ -1,6 +1,7 @@
 //! Options that several verbs share.
 
 use clap::Args;
+use host::address::{self, AddressError};
 use probe::Family;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -28,8 +29,8 @@ impl Destination {
 }
 
 /// Parses an address of this host. The zone of a link-local one is that of the other end.
-pub(super) fn local_address(text: &str) -> Result<IpAddr, String> {
-    host::address::parse(text).map(|address| address.ip())
+pub(super) fn local_address(text: &str) -> Result<IpAddr, AddressError> {
+    address::parse(text).map(|address| address.ip())
 }
 
 /// Maximum time, seconds: a day.

@@ -28,13 +28,11 @@ pub struct NamedPath {
 /// # Errors
 /// An error in it, or in the file of the user's own paths.
 pub fn parse_path(text: &str) -> Result<PathSpec, Problem> {
-    let wrong = |error: String| {
-        Problem::new(Fault::Request, error)
-            .with(Field::Link, "a path such as rate=100mbit,rtt=50ms")
-    };
-    let own = own_paths().map_err(wrong)?;
-    PathSpec::parse_among(text, &own, &mut input::of_a_path)
-        .map_err(|error| wrong(error.to_string()))
+    let path = own_paths().and_then(|own| {
+        let path = PathSpec::parse_among(text, &own, &mut input::of_a_path);
+        path.map_err(|error| Problem::new(Fault::Request, error))
+    });
+    path.map_err(|wrong| wrong.with(Field::Link, "a path such as rate=100mbit,rtt=50ms"))
 }
 
 /// The named paths, first those that are built in.
@@ -49,7 +47,7 @@ pub fn named_paths() -> Result<Vec<NamedPath>, Problem> {
         link: path.spec.to_owned(),
         settings: None,
     });
-    let own = own_paths().map_err(|error| Problem::new(Fault::Request, error))?;
+    let own = own_paths()?;
     let own = own.iter().map(|path| {
         let base = path.base.as_ref().map(|base| format!("{base},")).unwrap_or_default();
         NamedPath {
@@ -76,7 +74,7 @@ impl NamedPath {
 
 /// The user's own paths: longhaul/paths.toml in the configuration directory (XDG
 /// Base Directory); none without that file.
-fn own_paths() -> Result<UserPaths, String> {
+fn own_paths() -> Result<UserPaths, Problem> {
     let folder =
         path_variable("XDG_CONFIG_HOME").or_else(|| Some(path_variable("HOME")?.join(".config")));
     let Some(file) = folder.map(|folder| folder.join("longhaul/paths.toml")) else {
@@ -84,9 +82,11 @@ fn own_paths() -> Result<UserPaths, String> {
     };
     let name = file.display().to_string();
     match input::plan(&file) {
-        Ok(text) => UserPaths::parse(&name, &text).map_err(|error| error.to_string()),
+        Ok(text) => {
+            UserPaths::parse(&name, &text).map_err(|error| Problem::new(Fault::Request, error))
+        }
         Err(error @ (ReadError::TooLarge { .. } | ReadError::NotText)) => {
-            Err(format!("cannot read {name}: {error}"))
+            Err(Problem::new(Fault::Request, format!("cannot read {name}: {error}")))
         }
         // Missing, or another user's, as with a HOME that sudo preserved.
         Err(_) => Ok(UserPaths::default()),

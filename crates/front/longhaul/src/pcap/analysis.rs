@@ -4,7 +4,7 @@
 use super::OnRead;
 use super::reading::{self, Capture};
 use crate::{Problem, StopFlag};
-use capture::dissect::{Direction, FlowKey, TcpSegment};
+use capture::dissect::{FlowKey, PacketDirection, TcpSegment};
 use record::{Caveat, Measurement};
 use report::terminal;
 use std::collections::HashMap;
@@ -327,7 +327,7 @@ impl Analysis {
 /// Retransmissions of a stream by kind, with the first packet of each.
 fn retransmission_kinds(connection: &Connection) -> String {
     let counts = connection.retransmissions(connection.data_direction());
-    let kinds = tcp_analysis::Kind::ALL.iter().filter(|kind| counts.of(**kind) > 0);
+    let kinds = tcp_analysis::RetransmissionKind::ALL.iter().filter(|kind| counts.of(**kind) > 0);
     let texts: Vec<String> = kinds
         .map(|kind| {
             format!(
@@ -342,10 +342,10 @@ fn retransmission_kinds(connection: &Connection) -> String {
 }
 
 /// Address and port of the side that sends in `direction`.
-pub(crate) fn end(key: &FlowKey, direction: Direction) -> SocketAddr {
+pub(crate) fn end(key: &FlowKey, direction: PacketDirection) -> SocketAddr {
     match direction {
-        Direction::AToB => SocketAddr::new(key.a_address(), key.a_port),
-        Direction::BToA => SocketAddr::new(key.b_address(), key.b_port),
+        PacketDirection::AToB => SocketAddr::new(key.a_address(), key.a_port),
+        PacketDirection::BToA => SocketAddr::new(key.b_address(), key.b_port),
     }
 }
 

@@ -4,7 +4,7 @@ use super::document::packets::{FollowedPart, hexadecimal};
 use super::reading::{self, Capture, Dissected, Tables};
 use super::{FollowRequest, FollowedBytes, OnRead, ReadEvent, StreamEnd, Transport, analysis};
 use crate::{Problem, StopFlag};
-use capture::dissect::{Direction, FlowKey};
+use capture::dissect::{FlowKey, PacketDirection};
 use packet_fields::follow::{Chunk, TcpFollower};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -87,7 +87,7 @@ fn datagram(found: &Dissected<'_>, parts: &mut Parts<'_>, on_read: OnRead<'_>) {
 struct Parts<'a> {
     request: &'a FollowRequest,
     /// The end that sent first, and the time.
-    key: Option<(Direction, u64)>,
+    key: Option<(PacketDirection, u64)>,
     bytes: u64,
     most: u64,
     is_cut: bool,
@@ -102,7 +102,13 @@ impl<'a> Parts<'a> {
     }
 
     /// Notes the first packet of the stream.
-    fn begin(&mut self, key: &FlowKey, direction: Direction, time_ns: u64, on_read: OnRead<'_>) {
+    fn begin(
+        &mut self,
+        key: &FlowKey,
+        direction: PacketDirection,
+        time_ns: u64,
+        on_read: OnRead<'_>,
+    ) {
         if self.key.is_some() {
             return;
         }

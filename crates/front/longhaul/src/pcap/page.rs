@@ -4,7 +4,7 @@ use super::analysis::{self, Analysis};
 use super::rows::{ConversationLayer, ConversationRows};
 use super::{OnRead, ReadEvent, Rules, streams};
 use crate::{Fault, Problem, StopFlag};
-use capture::dissect::Direction;
+use capture::dissect::PacketDirection;
 use report::html::{
     CapturePage, MAX_CONVERSATIONS, MAX_STREAMS, PageConversation, StreamGraphs, bytes_of_graphs,
     capture_page,
@@ -104,7 +104,7 @@ fn drawn(
     }
     let payload = |number: u32| {
         analysis.streams.get(number).map_or([0; 2], |(_, connection)| {
-            [Direction::AToB, Direction::BToA].map(|side| connection.traffic(side).2)
+            [PacketDirection::AToB, PacketDirection::BToA].map(|side| connection.traffic(side).2)
         })
     };
     let start_ns = analysis.capture.overview.first_ns;
@@ -142,7 +142,7 @@ fn drawn(
         }
         Some(StreamGraphs {
             stream: number,
-            ends: [Direction::AToB, Direction::BToA]
+            ends: [PacketDirection::AToB, PacketDirection::BToA]
                 .map(|side| analysis::end(key, side).to_string()),
             payload: payload(number),
             side: direction.index(),
@@ -181,6 +181,6 @@ fn conversations(analysis: &Analysis) -> Vec<PageConversation> {
 
 fn retransmissions(analysis: &Analysis, stream: Option<usize>) -> Option<u64> {
     let (_, connection) = analysis.streams.get(u32::try_from(stream?).ok()?)?;
-    let each = [Direction::AToB, Direction::BToA];
+    let each = [PacketDirection::AToB, PacketDirection::BToA];
     Some(each.iter().map(|side| u64::from(connection.retransmissions(*side).total())).sum())
 }

@@ -6,11 +6,11 @@ use super::document::streams::{
 };
 use super::{OnRead, Rules};
 use crate::{Problem, StopFlag};
-use capture::dissect::{Direction, FlowKey};
+use capture::dissect::{FlowKey, PacketDirection};
 use record::Caveat;
 use report::terminal::StreamRow;
 use std::path::Path;
-use tcp_analysis::{Connection, Kind};
+use tcp_analysis::{Connection, RetransmissionKind};
 use units::{BitRate, ByteCount, Rtt};
 
 /// Streams of a file that are explained.
@@ -107,7 +107,10 @@ impl StreamsRead {
             }),
             receiver,
             reordered: counts.reordered,
-            retransmissions: Kind::ALL.iter().map(|kind| (kind.name(), counts.of(*kind))).collect(),
+            retransmissions: RetransmissionKind::ALL
+                .iter()
+                .map(|kind| (kind.name(), counts.of(*kind)))
+                .collect(),
             rtt_ms: row.rtt.map(|(_, smoothed)| smoothed.millis_f64()),
             sender,
             spurious_dsack: counts.spurious_dsack,
@@ -135,7 +138,7 @@ fn worst_first(analysis: &Analysis) -> Vec<u32> {
 }
 
 /// Retransmissions as a share of the data packets.
-fn share(connection: &Connection, direction: Direction) -> f64 {
+fn share(connection: &Connection, direction: PacketDirection) -> f64 {
     let (_, packets, _) = connection.traffic(direction);
     f64::from(connection.retransmissions(direction).total()) / f64::from(packets.max(1))
 }
@@ -165,7 +168,7 @@ pub(crate) fn row(
         // The cause of the sender's repetitions shows in the other direction.
         vec![("repeated segments", counts.total())]
     } else {
-        Kind::ALL.iter().map(|kind| (kind.name(), counts.of(*kind))).collect()
+        RetransmissionKind::ALL.iter().map(|kind| (kind.name(), counts.of(*kind))).collect()
     };
     let retransmits = retransmits.into_iter().filter(|(_, count)| *count > 0).collect();
     let limit = explained.iter().find(|one| one.streams.contains(&number));

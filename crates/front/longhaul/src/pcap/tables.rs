@@ -5,13 +5,13 @@ use crate::pcap::Capture;
 use crate::pcap::document::ProtocolRow;
 use crate::pcap::document::conversations::End;
 use capture::Counts;
-use capture::dissect::Direction;
+use capture::dissect::PacketDirection;
 use capture::endpoints::{Address, Endpoint};
 use capture_merge::PacketRow as MergedRow;
 use packet_fields::{Field, PacketView, Value};
 use parquet_file::ColumnType::{Flag, Real, Text, Whole};
 use report::terminal::{ConversationRow, HandshakeStream, PacketRow, StreamRow};
-use tcp_analysis::Kind;
+use tcp_analysis::RetransmissionKind;
 
 /// Address and port.
 fn address(address: &Address) -> [Cell; 2] {
@@ -104,7 +104,7 @@ pub fn conversations<'a>(
         cells.extend(row.ends.iter().flat_map(address));
         cells.push(Cell::nanos(row.traffic.first_ns.saturating_sub(first_ns)));
         cells.push(Cell::nanos(row.traffic.duration_ns()));
-        let directions = [Direction::AToB, Direction::BToA];
+        let directions = [PacketDirection::AToB, PacketDirection::BToA];
         for (counts, direction) in row.traffic.each.into_iter().zip(directions) {
             cells.extend([Cell::Whole(counts.frames), Cell::Whole(counts.bytes)]);
             cells.push(Cell::maybe(row.traffic.rate_bps(direction), Cell::Rounded));
@@ -158,7 +158,7 @@ const STREAMS: Columns = &[
 /// TCP streams.
 pub fn streams<'a>(capture: &'a Capture, rows: impl Iterator<Item = StreamRow> + 'a) -> Table<'a> {
     let rows = rows.map(|row| {
-        let count = |kind: &Kind| {
+        let count = |kind: &RetransmissionKind| {
             let found = row.retransmits.iter().find(|(name, _)| *name == kind.name());
             Cell::Whole(found.map_or(0, |(_, count)| u64::from(*count)))
         };
@@ -174,7 +174,7 @@ pub fn streams<'a>(capture: &'a Capture, rows: impl Iterator<Item = StreamRow> +
             Cell::maybe(row.goodput, |rate| Cell::Whole(rate.bps())),
             Cell::Real(row.retransmit_share),
         ];
-        cells.extend(Kind::ALL.iter().map(count));
+        cells.extend(RetransmissionKind::ALL.iter().map(count));
         cells.extend([least, smoothed]);
         cells.push(Cell::maybe(row.limit.as_deref(), Cell::text));
         cells
@@ -270,7 +270,9 @@ pub fn fields(columns: &[Field], view: &PacketView<'_>) -> Vec<Cell> {
         });
         match (count, kind) {
             (0, _) => Cell::Missing,
-            (_, packet_fields::Kind::Text | packet_fields::Kind::Date) => Cell::text(&text),
+            (_, packet_fields::FieldKind::Text | packet_fields::FieldKind::Date) => {
+                Cell::text(&text)
+            }
             _ => Cell::Printed(text),
         }
     };

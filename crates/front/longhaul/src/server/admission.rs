@@ -31,9 +31,9 @@ pub(super) fn read(
                 format!("no token in {file}: no client could run a test; write one token per line");
             return Err(Problem::new(Fault::Request, message));
         }
-        let names: Result<Vec<TokenName>, String> =
+        let names: Result<Vec<TokenName>, _> =
             request.token_names.iter().map(|name| name.parse()).collect();
-        let names = names.map_err(|why| Problem::new(Fault::Request, why))?;
+        let names = names.map_err(|error| Problem::new(Fault::Request, error))?;
         config.tokens = Some(Arc::new(tokens.with_names(names)));
         list = Some(text);
     }

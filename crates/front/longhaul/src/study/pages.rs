@@ -10,7 +10,7 @@ use record::{Finding, Measurement, RunStatus, StudyRun};
 use report::html::{self, Page, StudyPage};
 use std::io::ErrorKind;
 use std::path::Path;
-use study::{Part, Run};
+use study::{CellRun, Part};
 
 /// Cells of a part that have a page: of a larger part the first ones.
 const MAX_PAGES: usize = 200;
@@ -92,7 +92,7 @@ fn shown(runs: &[StudyRun]) -> impl Iterator<Item = &StudyRun> {
 
 /// The page of a run, with each of its flows; `None` if it failed.
 fn cell(part: &Part, run: &StudyRun, store: &Store) -> Result<Option<String>, Problem> {
-    let key = Run { cell: run.cell, repeat: run.repeat };
+    let key = CellRun { cell: run.cell, repeat: run.repeat };
     let mut flows: Vec<(&str, Measurement, Finding)> = Vec::new();
     for flow in &run.flows {
         let found = store.measurement(&part.name, key, &flow.name).map_err(failed)?;
@@ -102,8 +102,11 @@ fn cell(part: &Part, run: &StudyRun, store: &Store) -> Result<Option<String>, Pr
         }
     }
     let Some((_, _, first)) = flows.first() else { return Ok(None) };
-    let runs =
-        flows.iter().map(|(label, measurement, finding)| html::Run { label, measurement, finding });
+    let runs = flows.iter().map(|(label, measurement, finding)| html::PageRun {
+        label,
+        measurement,
+        finding,
+    });
     let page = Page {
         title: part.plan.label(&part.plan.cell(run.cell)),
         lead: first.sentence.clone(),

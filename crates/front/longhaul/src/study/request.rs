@@ -105,7 +105,8 @@ impl StudyPlan {
                     let known: Vec<&str> = study::BUILT_IN.iter().map(|one| one.name).collect();
                     return Err(wrong(format!("built-in studies are {}", known.join(", "))));
                 };
-                built_in.study(quick, only.as_deref()).map_err(wrong)
+                let study = built_in.study(quick, only.as_deref());
+                study.map_err(|error| wrong(error.to_string()))
             }
             StudyPlan::Text { name, file, text } => {
                 Study::of_plan(name, text, quick).map_err(|error| wrong(format!("{file}, {error}")))

@@ -7,7 +7,7 @@ use crate::{Fault, Problem, StopFlag};
 use campaign::{CampaignError, Event, Progress, Store};
 use record::{StudyReport, StudyRun};
 use serde::{Deserialize, Serialize};
-use study::{Part, Run};
+use study::{CellRun, Part};
 
 /// The progress of a study.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -69,7 +69,7 @@ impl StudyEvent {
             }
             Event::Ended { progress, part, run } => StudyEvent::Ended {
                 progress: StudyProgress::of(progress),
-                name: name(part, Run { cell: run.cell, repeat: run.repeat }),
+                name: name(part, CellRun { cell: run.cell, repeat: run.repeat }),
                 run: Box::new((*run).clone()),
             },
         }
@@ -84,7 +84,7 @@ impl StudyProgress {
 }
 
 /// The run's part and its cell's values.
-fn name(part: &Part, run: Run) -> String {
+fn name(part: &Part, run: CellRun) -> String {
     let label = part.plan.label(&part.plan.cell(run.cell));
     if part.name.is_empty() { label } else { format!("{} {label}", part.name) }
 }

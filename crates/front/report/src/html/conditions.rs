@@ -1,6 +1,6 @@
 //! The changed settings, and the conditions under which the runs were measured.
 
-use super::{Page, Run, markup::Markup};
+use super::{Page, PageRun, markup::Markup};
 use crate::{calendar, wording};
 use record::{
     Direction, Drops, EndCondition, Lateness, Measurement, PathReport, PlanItem, TestSpec,
@@ -66,7 +66,7 @@ impl Host {
 }
 
 /// A row of the table: its label, the host of a setting, and its value for a run.
-type Row = (&'static str, Option<Host>, fn(&Run<'_>) -> Option<String>);
+type Row = (&'static str, Option<Host>, fn(&PageRun<'_>) -> Option<String>);
 
 const ROWS: &[Row] = &[
     ("Started", None, |r| {
@@ -128,7 +128,7 @@ const ROWS: &[Row] = &[
 ];
 
 /// The value of a row for a run, with the name of its host.
-fn value(run: &Run<'_>, (_, host, get): &Row) -> Option<String> {
+fn value(run: &PageRun<'_>, (_, host, get): &Row) -> Option<String> {
     let value = get(run)?;
     Some(match host {
         Some(host) => format!("{}: {value}", host.name(run.measurement)),

@@ -1,7 +1,7 @@
 //! The charts: throughput, bytes in flight, RTT.
 
 use super::{
-    Page, Run,
+    Page, PageRun,
     chart::{Band, Chart, Curve, HALF, Mark, NARROW, Naks, SMALL, WIDE},
     header::capital,
     markup::Markup,
@@ -40,13 +40,13 @@ fn only_segments(page: &Page<'_>) -> Option<Timeline> {
     }
 }
 
-fn rates(run: &Run<'_>) -> Vec<(f64, f64)> {
+fn rates(run: &PageRun<'_>) -> Vec<(f64, f64)> {
     let bins = series::throughput(run.measurement).map_or(Vec::new(), |s| s.1);
     bins.iter().map(|b| (b.middle_s(), b.rate.as_f64())).collect()
 }
 
 /// The NAKs of a run, on its curve.
-fn naks(run: &Run<'_>) -> impl Iterator<Item = Naks> {
+fn naks(run: &PageRun<'_>) -> impl Iterator<Item = Naks> {
     let bins = series::throughput(run.measurement).map_or(Vec::new(), |s| s.1);
     let counts = series::naks(run.measurement, &bins);
     let marked = bins.into_iter().zip(counts).filter(|(_, count)| *count > 0);
@@ -54,7 +54,7 @@ fn naks(run: &Run<'_>) -> impl Iterator<Item = Naks> {
 }
 
 /// What was read of the file that is sent, if it is one.
-fn disk(run: &Run<'_>) -> Option<Curve> {
+fn disk(run: &PageRun<'_>) -> Option<Curve> {
     let bins = series::disk(run.measurement);
     let points: Vec<(f64, f64)> =
         bins.iter().map(|bin| (bin.middle_s(), bin.rate.as_f64())).collect();
@@ -149,7 +149,7 @@ fn source_note(page: &Page<'_>) -> String {
 }
 
 /// One of several runs on its own scale, for its card, with the steady state highlighted.
-pub(super) fn own_scale(m: &mut Markup, page: &Page<'_>, index: usize, run: &Run<'_>) {
+pub(super) fn own_scale(m: &mut Markup, page: &Page<'_>, index: usize, run: &PageRun<'_>) {
     if page.runs.len() == 1 {
         return;
     }
@@ -207,7 +207,7 @@ pub(super) fn in_flight(m: &mut Markup, page: &Page<'_>) {
 fn flight_chart(
     page: &Page<'_>,
     index: usize,
-    run: &Run<'_>,
+    run: &PageRun<'_>,
     flight: Vec<(f64, f64)>,
     (y, bdp): (Axis, Option<ByteCount>),
 ) -> Chart {

@@ -1,7 +1,7 @@
 //! One card per run: the finding and the figures it is based on.
 
 use super::{
-    Page, Run, curves,
+    Page, PageRun, curves,
     header::{capital, class, sentence},
     limit_colours,
     markup::{Markup, Px},
@@ -28,7 +28,7 @@ pub(super) fn write(m: &mut Markup, page: &Page<'_>) {
     });
 }
 
-fn card(m: &mut Markup, page: &Page<'_>, index: usize, run: &Run<'_>) {
+fn card(m: &mut Markup, page: &Page<'_>, index: usize, run: &PageRun<'_>) {
     let finding = run.finding;
     m.element("p", &[("class", &"card-run")], |m| {
         m.leaf("span", &[("class", &curves::run_class(page, index))], &run.label);
@@ -64,7 +64,7 @@ pub(super) fn chip(m: &mut Markup, limit: Option<Limit>, text: &str) {
 }
 
 /// The figures behind a finding; at the bottom, so that neighbouring cards line up.
-fn evidence(m: &mut Markup, page: &Page<'_>, index: usize, run: &Run<'_>) {
+fn evidence(m: &mut Markup, page: &Page<'_>, index: usize, run: &PageRun<'_>) {
     let finding = run.finding;
     numbers(m, finding);
     if let Some(equation) = &finding.equation {

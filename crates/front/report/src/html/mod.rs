@@ -49,7 +49,7 @@ pub struct Page<'a> {
     /// The path, if known.
     pub path: Option<&'a PathReport>,
     /// The transfers in the order they ran: one, or before and after.
-    pub runs: Vec<Run<'a>>,
+    pub runs: Vec<PageRun<'a>>,
     /// The answer of a second test that tells two limits apart.
     pub decision: Option<&'a Decided>,
     /// The settings changed between them.
@@ -64,7 +64,7 @@ pub struct Page<'a> {
 
 /// One transfer and its finding.
 #[derive(Debug, Clone, Copy)]
-pub struct Run<'a> {
+pub struct PageRun<'a> {
     /// Its name: `before`.
     pub label: &'a str,
     /// The measurement.

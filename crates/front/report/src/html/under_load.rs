@@ -2,7 +2,7 @@
 //! responsiveness.
 
 use super::{
-    Page, Run,
+    Page, PageRun,
     chart::{Band, Chart, Curve, NARROW, WIDE},
     curves::{run_class, section},
     markup::Markup,
@@ -50,7 +50,7 @@ pub(super) fn write(m: &mut Markup, page: &Page<'_>) {
     }
 }
 
-fn chart(latency: &LatencyUnderLoad, run: &Run<'_>, index: usize, class: String) -> Chart {
+fn chart(latency: &LatencyUnderLoad, run: &PageRun<'_>, index: usize, class: String) -> Chart {
     // Time zero is the first probe, before the load.
     let begin = latency.probes.iter().map(|probe| probe.at_s).fold(0.0, f64::min);
     let points: Vec<(f64, f64)> = latency

@@ -5,13 +5,13 @@ use super::{
     line::{Line, block, wrap},
     style,
 };
-use packet_fields::expert::{Kind, Severity};
+use packet_fields::expert::{ExpertKind, Severity};
 
 /// A kind of item, how many there are, and in which packet the first of them is.
 #[derive(Debug, Clone, Copy)]
 pub struct ExpertRow {
     /// The kind.
-    pub kind: Kind,
+    pub kind: ExpertKind,
     /// Items of that kind.
     pub count: u64,
     /// Number of the first packet.

@@ -6,7 +6,7 @@ use super::{
     style,
 };
 use capture::conversations::EthernetKey;
-use capture::dissect::{Direction, FlowKey, Protocol};
+use capture::dissect::{FlowKey, PacketDirection, Protocol};
 use capture::endpoints::{Address, Endpoint};
 use capture::hierarchy::Row;
 use capture::{Conversation, Counts, Traffic};
@@ -30,7 +30,7 @@ pub struct ConversationRow {
 impl ConversationRow {
     /// A conversation with these ends, side A of the key first.
     fn of<K>(flow: &Conversation<K>, [a, b]: [Address; 2], stream: Option<usize>) -> Self {
-        let ends = if flow.first == Direction::AToB { [a, b] } else { [b, a] };
+        let ends = if flow.first == PacketDirection::AToB { [a, b] } else { [b, a] };
         ConversationRow { stream, ends, traffic: flow.traffic_from_first() }
     }
 
@@ -202,10 +202,10 @@ fn traffic(mut line: Line, start: usize, traffic: &Traffic, first_ns: u64) -> Li
         seconds(traffic.duration_ns()),
         forward.frames.to_string(),
         size(forward.bytes),
-        rate(traffic.rate_bps(Direction::AToB)),
+        rate(traffic.rate_bps(PacketDirection::AToB)),
         backward.frames.to_string(),
         size(backward.bytes),
-        rate(traffic.rate_bps(Direction::BToA)),
+        rate(traffic.rate_bps(PacketDirection::BToA)),
     ];
     let mut end = start;
     for (text, (_, width)) in texts.iter().zip(FIGURES) {

@@ -6,7 +6,7 @@ use record::{
     ComparedCell, Comparison, DifferingSetting, Limit, LimitCount, REPEAT_SCHEMA, RepeatReport,
     RepeatSummary, RunFigures, STUDY_COMPARISON_SCHEMA, StudyComparison,
 };
-use report::html::{self, Page, Run};
+use report::html::{self, Page, PageRun};
 use units::BitRate;
 
 /// Text that is no markup.
@@ -140,7 +140,7 @@ fn a_test_has_its_comparison_on_its_page_and_a_cell_a_way_back() {
     let found = compared();
     let mut page = Page {
         title: "Transfer".to_owned(),
-        runs: vec![Run { label: "transfer", measurement: &measurement, finding: &finding }],
+        runs: vec![PageRun { label: "transfer", measurement: &measurement, finding: &finding }],
         comparison: Some(&found),
         back: Some("../index.html"),
         ..Page::default()

@@ -10,7 +10,7 @@ use record::{
     Protocol, RateEstimate, ReceiverSample, Sample, Segment, Shares, Steady, Stream,
 };
 use report::{
-    html::{self, Page, Run},
+    html::{self, Page, PageRun},
     series,
     terminal::{self, IntervalTable, Rows, Style, Trace},
 };
@@ -222,7 +222,7 @@ proptest! {
         plan in vec(item(), 0..3), gain in option::of(time()),
         label in any::<String>(), runs in 0..4usize,
     ) {
-        let run = Run { label: &label, measurement: &measurement, finding: &finding };
+        let run = PageRun { label: &label, measurement: &measurement, finding: &finding };
         let html = html::page(&Page {
             title: label.clone(),
             lead: label.clone(),
@@ -271,7 +271,7 @@ fn a_million_segments_give_a_bounded_result() {
         title: String::new(),
         lead: String::new(),
         path: None,
-        runs: vec![Run { label: "test", measurement: &measurement, finding: &finding }],
+        runs: vec![PageRun { label: "test", measurement: &measurement, finding: &finding }],
         decision: None,
         plan: &[],
         gain: None,

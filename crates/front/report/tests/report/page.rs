@@ -2,7 +2,7 @@
 
 use crate::{assertions::balanced, synthetic};
 use record::{Decided, Finding, LatencyPhase, LatencyProbe, LatencyUnderLoad, Measurement};
-use report::html::{self, Page, Run};
+use report::html::{self, Page, PageRun};
 
 fn keep(name: &str, html: &str) {
     // To inspect it, open target/tmp/<name>.
@@ -13,7 +13,7 @@ fn keep(name: &str, html: &str) {
 pub(crate) fn two(before: &(Measurement, Finding), after: &(Measurement, Finding)) -> String {
     let path = synthetic::path();
     let plan = synthetic::plan();
-    let run = |label, (measurement, finding)| Run { label, measurement, finding };
+    let run = |label, (measurement, finding)| PageRun { label, measurement, finding };
     html::page(&Page {
         title: "A receive buffer smaller than the BDP".to_owned(),
         lead: "The same transfer over an emulated path of 100 Mbit/s and 173 ms RTT, before and \
@@ -38,7 +38,7 @@ fn a_page_has_the_answer_of_the_second_test() {
         title: String::new(),
         lead: String::new(),
         path: None,
-        runs: vec![Run { label: "test", measurement: &measurement, finding: &finding }],
+        runs: vec![PageRun { label: "test", measurement: &measurement, finding: &finding }],
         decision: Some(&decided),
         plan: &[],
         gain: None,
@@ -56,7 +56,7 @@ pub(crate) fn one((measurement, finding): &(Measurement, Finding)) -> String {
         title: "Test of 10.77.0.2".to_owned(),
         lead: String::new(),
         path: None,
-        runs: vec![Run { label: "test", measurement, finding }],
+        runs: vec![PageRun { label: "test", measurement, finding }],
         decision: None,
         plan: &[],
         gain: None,
@@ -256,7 +256,7 @@ fn a_peer_cannot_write_the_page() {
         title: evil(),
         lead: evil(),
         path: Some(&path),
-        runs: vec![Run { label: EVIL, measurement: &measurement, finding: &finding }; 2],
+        runs: vec![PageRun { label: EVIL, measurement: &measurement, finding: &finding }; 2],
         decision: Some(&decided),
         plan: &plan,
         gain: Some(2.0),

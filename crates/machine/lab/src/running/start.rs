@@ -8,7 +8,7 @@ use crate::driver::{CommandQueue, Work};
 use crate::driver_choice::{self, ChosenDriver};
 use crate::forwarding::Forwarding;
 use crate::hosts::{self, Defaults, LabHost};
-use crate::watch::Direction;
+use crate::watch::LinkDirection;
 use crate::{LabError, buffers, idle, tun_carrier};
 use host::lock::lock;
 use host::{clock, limits, memory};
@@ -126,7 +126,7 @@ impl Lab {
                 // The two directions of a link go to different threads, and
                 // the busy ones of several links are spread.
                 let thread = (index + number) % threads;
-                let direction = [Direction::Up, Direction::Down][number];
+                let direction = [LinkDirection::Up, LinkDirection::Down][number];
                 driver_slots[number] = (thread, work[thread].len());
                 if matches!(carrier, CarrierEnds::Tun(_)) {
                     memory[thread] += link.path.memory().bytes() / 2;

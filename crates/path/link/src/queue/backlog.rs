@@ -2,14 +2,14 @@
 
 use crate::Limit;
 use crate::config::Occupancy;
-use crate::packet_fate::{Cause, FateLog, Packet, Run};
+use crate::packet_fate::{Cause, FateLog, Packet, TrainRun};
 use std::collections::VecDeque;
 use units::{ByteCount, Nanos};
 
 /// Runs of packets in order of arrival, and their total size.
 #[derive(Debug)]
 pub(crate) struct Backlog<P> {
-    runs: VecDeque<Run<P>>,
+    runs: VecDeque<TrainRun<P>>,
     bytes: u64,
     packets: u64,
     overhead: u64,
@@ -57,17 +57,17 @@ impl<P: Clone> Backlog<P> {
     }
 
     /// Size of a packet, including framing.
-    pub(crate) fn size(&self, run: &Run<P>, index: u32) -> u64 {
+    pub(crate) fn size(&self, run: &TrainRun<P>, index: u32) -> u64 {
         u64::from(run.train.size(index)) + self.overhead
     }
 
     /// Size of a run, including framing.
-    pub(crate) fn bytes_of(&self, run: &Run<P>) -> u64 {
+    pub(crate) fn bytes_of(&self, run: &TrainRun<P>) -> u64 {
         run.train.bytes(&run.packets) + run.count() * self.overhead
     }
 
     /// Appends a run.
-    pub(crate) fn push(&mut self, run: Run<P>) {
+    pub(crate) fn push(&mut self, run: TrainRun<P>) {
         if run.packets.is_empty() {
             return;
         }
@@ -81,7 +81,7 @@ impl<P: Clone> Backlog<P> {
         &mut self,
         limit: Limit,
         now: Nanos,
-        run: Run<P>,
+        run: TrainRun<P>,
         idle: bool,
         log: &mut FateLog<P>,
     ) {
@@ -100,7 +100,7 @@ impl<P: Clone> Backlog<P> {
     pub(crate) fn admit(
         &mut self,
         now: Nanos,
-        run: Run<P>,
+        run: TrainRun<P>,
         idle: bool,
         log: &mut FateLog<P>,
         mut decide: impl FnMut(QueueView) -> Verdict,
@@ -122,17 +122,17 @@ impl<P: Clone> Backlog<P> {
             }
             verdict = next;
         }
-        self.settle(now, Run { packets: from..end, ..run }, verdict, log);
+        self.settle(now, TrainRun { packets: from..end, ..run }, verdict, log);
     }
 
-    fn settle(&mut self, now: Nanos, run: Run<P>, verdict: Verdict, log: &mut FateLog<P>) {
+    fn settle(&mut self, now: Nanos, run: TrainRun<P>, verdict: Verdict, log: &mut FateLog<P>) {
         match verdict {
             Verdict::Enqueue => self.push(run),
             Verdict::EnqueueMarked => {
                 if !run.marked {
                     log.counters.marked += run.count();
                 }
-                self.push(Run { marked: true, ..run });
+                self.push(TrainRun { marked: true, ..run });
             }
             Verdict::Drop(cause) => log.drop_run(now, cause, &run),
         }
@@ -146,7 +146,7 @@ impl<P: Clone> Backlog<P> {
         let size = u64::from(run.train.size(index)) + self.overhead;
         let packet = if run.packets.is_empty() {
             // The last packet gets the handle itself instead of a clone.
-            let Run { serial, payload, train, first_number, arrived, marked, .. } =
+            let TrainRun { serial, payload, train, first_number, arrived, marked, .. } =
                 self.runs.pop_front()?;
             let number = first_number + u64::from(index);
             Packet { serial, payload, train, index, number, arrived, marked }
@@ -172,7 +172,7 @@ impl<P: Clone> Backlog<P> {
     }
 
     /// Removes all runs.
-    pub(crate) fn drain(&mut self) -> Vec<Run<P>> {
+    pub(crate) fn drain(&mut self) -> Vec<TrainRun<P>> {
         (self.bytes, self.packets) = (0, 0);
         self.runs.drain(..).collect()
     }

@@ -17,7 +17,7 @@
 //! drop rate (section 5.5, in Linux's variant).
 
 use super::{Backlog, QueueContext};
-use crate::packet_fate::{Cause, FateLog, Packet, Run};
+use crate::packet_fate::{Cause, FateLog, Packet, TrainRun};
 use crate::{CoDel, Limit, nanos};
 use units::Nanos;
 
@@ -42,7 +42,13 @@ impl<P: Clone> CoDelQueue<P> {
         }
     }
 
-    pub(crate) fn enqueue(&mut self, now: Nanos, run: Run<P>, idle: bool, log: &mut FateLog<P>) {
+    pub(crate) fn enqueue(
+        &mut self,
+        now: Nanos,
+        run: TrainRun<P>,
+        idle: bool,
+        log: &mut FateLog<P>,
+    ) {
         if idle {
             self.control.reset();
         }

@@ -3,7 +3,7 @@
 use super::{Backlog, QueueContext, Verdict};
 use crate::Fifo;
 use crate::config::Occupancy;
-use crate::packet_fate::{Cause, FateLog, Packet, Run};
+use crate::packet_fate::{Cause, FateLog, Packet, TrainRun};
 use units::Nanos;
 
 #[derive(Debug)]
@@ -18,7 +18,13 @@ impl<P: Clone> FifoQueue<P> {
         FifoQueue { settings, drop_head, backlog: Backlog::new(context.overhead) }
     }
 
-    pub(crate) fn enqueue(&mut self, now: Nanos, run: Run<P>, idle: bool, log: &mut FateLog<P>) {
+    pub(crate) fn enqueue(
+        &mut self,
+        now: Nanos,
+        run: TrainRun<P>,
+        idle: bool,
+        log: &mut FateLog<P>,
+    ) {
         let Fifo { limit, mark } = self.settings;
         let drop_head = self.drop_head;
         match mark.filter(|_| run.train.is_ecn_capable()) {

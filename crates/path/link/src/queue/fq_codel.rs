@@ -14,7 +14,7 @@
 use super::codel::{Control, Parameters};
 use super::{Backlog, QueueContext};
 use crate::config::Occupancy;
-use crate::packet_fate::{Cause, FateLog, Packet, Run};
+use crate::packet_fate::{Cause, FateLog, Packet, TrainRun};
 use crate::{FqCoDel, Limit};
 use std::collections::VecDeque;
 use units::{ByteCount, Nanos};
@@ -71,7 +71,13 @@ impl<P: Clone> FqCoDelQueue<P> {
         }
     }
 
-    pub(crate) fn enqueue(&mut self, now: Nanos, run: Run<P>, idle: bool, log: &mut FateLog<P>) {
+    pub(crate) fn enqueue(
+        &mut self,
+        now: Nanos,
+        run: TrainRun<P>,
+        idle: bool,
+        log: &mut FateLog<P>,
+    ) {
         if idle {
             self.reset();
         }
@@ -140,7 +146,7 @@ impl<P: Clone> FqCoDelQueue<P> {
     }
 
     /// Removes all packets, in order of arrival.
-    pub(crate) fn drain(&mut self) -> Vec<Run<P>> {
+    pub(crate) fn drain(&mut self) -> Vec<TrainRun<P>> {
         (self.bytes, self.packets) = (0, 0);
         let mut runs: Vec<_> =
             self.queues.iter_mut().flat_map(|queue| queue.backlog.drain()).collect();
@@ -176,7 +182,7 @@ impl<P: Clone> FqCoDelQueue<P> {
         *slot
     }
 
-    fn push(&mut self, which: u32, run: Run<P>) {
+    fn push(&mut self, which: u32, run: TrainRun<P>) {
         let backlog = &mut self.queues[which as usize].backlog;
         self.bytes += backlog.bytes_of(&run);
         self.packets += run.count();
@@ -184,14 +190,14 @@ impl<P: Clone> FqCoDelQueue<P> {
     }
 
     /// Whether all of a run fits.
-    fn fits(&self, run: &Run<P>) -> bool {
+    fn fits(&self, run: &TrainRun<P>) -> bool {
         let framing = run.count() * u64::from(self.overhead);
         let bytes = self.bytes + run.train.bytes(&run.packets) + framing;
         !self.limit.is_exceeded(Occupancy::new(bytes, self.packets + run.count()))
     }
 
     /// Number of packets of a run that fit.
-    fn count_fitting(&self, run: &Run<P>) -> u32 {
+    fn count_fitting(&self, run: &TrainRun<P>) -> u32 {
         let overhead = u64::from(self.overhead);
         let (mut bytes, mut packets, mut fits) = (self.bytes, self.packets, 0);
         for index in run.packets.clone() {

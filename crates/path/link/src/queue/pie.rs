@@ -13,7 +13,7 @@
 //! the safeguards of `drop_early` (appendix A).
 
 use super::{Backlog, QueueContext, Verdict};
-use crate::packet_fate::{Cause, FateLog, Packet, Run};
+use crate::packet_fate::{Cause, FateLog, Packet, TrainRun};
 use crate::{Pie, nanos, random::unit};
 use rand_core::SeedableRng;
 use rand_pcg::Pcg64Mcg;
@@ -76,7 +76,13 @@ impl<P: Clone> PieQueue<P> {
         }
     }
 
-    pub(crate) fn enqueue(&mut self, now: Nanos, run: Run<P>, idle: bool, log: &mut FateLog<P>) {
+    pub(crate) fn enqueue(
+        &mut self,
+        now: Nanos,
+        run: TrainRun<P>,
+        idle: bool,
+        log: &mut FateLog<P>,
+    ) {
         let PieQueue { settings, controller, backlog } = self;
         let head = backlog.head().map(|(arrived, _)| arrived);
         controller.advance(now, head);

@@ -17,7 +17,7 @@
 //! same, whatever its size (RFC 7141).
 
 use super::{Backlog, QueueContext, Verdict};
-use crate::packet_fate::{Cause, FateLog, Packet, Run};
+use crate::packet_fate::{Cause, FateLog, Packet, TrainRun};
 use crate::{Red, random::unit};
 use rand_core::SeedableRng;
 use rand_pcg::Pcg64Mcg;
@@ -58,7 +58,13 @@ impl<P: Clone> RedQueue<P> {
         self.average.packet_ns = packet_time(context.rate);
     }
 
-    pub(crate) fn enqueue(&mut self, now: Nanos, run: Run<P>, idle: bool, log: &mut FateLog<P>) {
+    pub(crate) fn enqueue(
+        &mut self,
+        now: Nanos,
+        run: TrainRun<P>,
+        idle: bool,
+        log: &mut FateLog<P>,
+    ) {
         let RedQueue { settings, average, count, rng, backlog } = self;
         let ecn_capable = settings.ecn && run.train.is_ecn_capable();
         backlog.admit(now, run, idle, log, |view| {

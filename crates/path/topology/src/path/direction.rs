@@ -104,13 +104,13 @@ pub(super) struct PathContext {
 
 /// One direction of a path, from one moment on.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Direction {
+pub struct PathDirection {
     pub(super) settings: DirectionSettings,
     pub(super) context: PathContext,
     config: LinkConfig,
 }
 
-impl Direction {
+impl PathDirection {
     pub(super) fn new(settings: DirectionSettings, context: PathContext) -> Self {
         let rate = match (&settings.rate, settings.burst) {
             (RateSetting::Unlimited, _) => Rate::Unlimited,
@@ -144,7 +144,7 @@ impl Direction {
             overhead: context.overhead,
             ..LinkConfig::new(rate, settings.delay.duration(), queue)
         };
-        Direction { settings, context, config }
+        PathDirection { settings, context, config }
     }
 
     /// The link's settings, with a seed of zero.

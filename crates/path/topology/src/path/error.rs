@@ -29,5 +29,5 @@ impl PathError {
 /// At most 40 characters without control characters: a hostile argument can be
 /// megabytes long; the message stays one line.
 pub(super) fn short(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control()).take(40).collect()
+    crate::toml_text::short(text, 40)
 }

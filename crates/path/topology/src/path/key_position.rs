@@ -4,6 +4,7 @@ use super::error::{PathError, short};
 use super::key::{Key, Target};
 use super::key_table::KEYS;
 use super::quantity::exact_time;
+use crate::similar::did_you_mean;
 use units::Rtt;
 
 /// A key with its prefixes.
@@ -86,7 +87,9 @@ fn target(word: &str, direction: Option<usize>) -> Result<Target, PathError> {
 
 fn unknown(word: &str) -> PathError {
     let known: Vec<&str> = KEYS.iter().map(|key| key.name).collect();
-    PathError::Shape(format!("unknown key '{}'; the keys are {}", short(word), known.join(", ")))
+    let hint = did_you_mean(word, known.iter().copied());
+    let known = known.join(", ");
+    PathError::Shape(format!("unknown key '{}'; the keys are {known}{hint}", short(word)))
 }
 
 /// Whether a word is a key, so that `rate` alone is no name of a path.

@@ -135,7 +135,7 @@ fn replay(
         _ => (text, None),
     };
     let (file, contents) = files.read(name, file)?;
-    let wrong = |text: String| PathError::at(name, format!("log '{}': {text}", short(&file)));
+    let wrong = |text: LogError| PathError::at(name, format!("log '{}': {text}", short(&file)));
     let dropped = Log::read(&contents).and_then(|log| log.dropped(wanted)).map_err(wrong)?;
     let link = wanted.map(|link| format!(":{link}")).unwrap_or_default();
     let text = format!("replay:{file}{link}");
@@ -146,8 +146,21 @@ fn replay(
     Ok((models, text))
 }
 
-/// The drops of a packet log. Errors name lines and columns, and do not quote the
-/// file, which may be the wrong one.
+/// An error in a packet log: its line or column, without a quotation of the file, which may be the
+/// wrong one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+enum LogError {
+    #[error("the header line has no column '{0}' (link, way, number, fate)")]
+    NoColumn(&'static str),
+    #[error("line {line}: {wrong}")]
+    Row { line: usize, wrong: &'static str },
+    #[error("no link '{link}'; the links are {known}")]
+    UnknownLink { link: String, known: String },
+    #[error("several links; add :LINK, one of {known}")]
+    SeveralLinks { known: String },
+}
+
+/// The drops of a packet log.
 struct Log {
     /// Its links, in order of appearance.
     links: Vec<String>,
@@ -156,25 +169,23 @@ struct Log {
 }
 
 impl Log {
-    fn read(text: &str) -> Result<Self, String> {
+    fn read(text: &str) -> Result<Self, LogError> {
         let mut lines = text.lines().enumerate();
         let header = lines.next().map(|(_, line)| fields(line)).unwrap_or_default();
-        let column = |wanted: &str| {
+        let column = |wanted: &'static str| {
             let found = header.iter().position(|name| name.trim() == wanted);
-            found.ok_or_else(|| {
-                format!("the header line has no column '{wanted}' (link, way, number, fate)")
-            })
+            found.ok_or(LogError::NoColumn(wanted))
         };
         let columns = [column("link")?, column("way")?, column("number")?, column("fate")?];
         let mut log = Log { links: Vec::new(), dropped: Vec::new() };
         for (index, line) in lines.filter(|(_, line)| !line.trim().is_empty()) {
             log.row(&fields(line), columns)
-                .map_err(|wrong| format!("line {}: {wrong}", index + 1))?;
+                .map_err(|wrong| LogError::Row { line: index + 1, wrong })?;
         }
         Ok(log)
     }
 
-    fn row(&mut self, row: &[String], columns: [usize; 4]) -> Result<(), String> {
+    fn row(&mut self, row: &[String], columns: [usize; 4]) -> Result<(), &'static str> {
         let mut cells = [""; 4];
         for (cell, column) in cells.iter_mut().zip(columns) {
             *cell = row.get(column).ok_or("fewer columns than in the header line")?.trim();
@@ -183,7 +194,7 @@ impl Log {
         let direction = match direction {
             "up" => 0,
             "down" => 1,
-            _ => return Err("expected up or down in the column 'way'".to_owned()),
+            _ => return Err("expected up or down in the column 'way'"),
         };
         let link = match self.links.iter().position(|known| known == link) {
             Some(known) => known,
@@ -202,19 +213,19 @@ impl Log {
     }
 
     /// The packets dropped at one link, by direction.
-    fn dropped(&self, wanted: Option<&str>) -> Result<[Vec<RangeInclusive<u64>>; 2], String> {
+    fn dropped(&self, wanted: Option<&str>) -> Result<[Vec<RangeInclusive<u64>>; 2], LogError> {
         let names = || {
             let names: Vec<String> = self.links.iter().take(8).map(|name| short(name)).collect();
             names.join(", ")
         };
         let link = match wanted {
-            Some(wanted) => {
-                self.links.iter().position(|name| name == wanted).ok_or_else(|| {
-                    format!("no link '{}'; the links are {}", short(wanted), names())
-                })?
-            }
+            Some(wanted) => self
+                .links
+                .iter()
+                .position(|name| name == wanted)
+                .ok_or_else(|| LogError::UnknownLink { link: short(wanted), known: names() })?,
             None if self.links.len() > 1 => {
-                return Err(format!("several links; add :LINK, one of {}", names()));
+                return Err(LogError::SeveralLinks { known: names() });
             }
             None => 0,
         };

@@ -6,6 +6,7 @@ use super::key_position::is_key;
 use super::layer::{Layer, Part};
 use super::named::{NamedPath, PATHS};
 use super::user::{UserPath, UserPaths};
+use crate::similar::similar;
 
 /// Longest chain of bases: a longer one is a loop.
 const MAX_BASE_DEPTH: usize = 8;
@@ -112,24 +113,10 @@ fn of_file(name: &str) -> Option<(&str, Option<&str>)> {
 }
 
 fn unknown<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> String {
-    // Shortened first: the time of the comparison grows with the length.
-    let name = short(name);
-    let mut near: Vec<(f64, &str)> = names
-        .filter(|known| !known.is_empty())
-        .map(|known| {
-            let like = strsim::jaro_winkler(&name, known);
-            let within = !name.is_empty() && known.contains(&name);
-            let close = within || strsim::osa_distance(&name, known) == 1;
-            (if close { like.max(0.9) } else { like }, known)
-        })
-        .filter(|(like, _)| *like >= 0.8)
-        .collect();
-    near.sort_by(|a, b| b.0.total_cmp(&a.0));
-    near.truncate(3);
-    let near: Vec<&str> = near.into_iter().map(|(_, known)| known).collect();
+    let near = similar(name, names);
     let near = match near.is_empty() {
         true => String::new(),
         false => format!("; similar: {}", near.join(", ")),
     };
-    format!("no path named '{name}'{near}; longhaul lab paths lists them")
+    format!("no path named '{}'{near}; longhaul lab paths lists them", short(name))
 }

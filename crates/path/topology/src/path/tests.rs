@@ -118,7 +118,7 @@ fn every_named_path_can_be_had() {
         assert_eq!(spec, path(&spec.to_spec()), "{}", named.name);
         let _ = (spec.schedules(7), spec.memory(), spec.to_string());
         let lossy = path(&format!("{},loss=1%", named.name));
-        assert_eq!(lossy.directions().map(Direction::mean_loss), ["1%".parse().unwrap(); 2]);
+        assert_eq!(lossy.directions().map(PathDirection::mean_loss), ["1%".parse().unwrap(); 2]);
         for text in [named.about, named.source] {
             assert!(!text.is_empty() && !text.contains('\n'), "{}", named.name);
         }

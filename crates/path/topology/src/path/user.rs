@@ -15,6 +15,7 @@ use super::error::{PathError, short};
 use super::key_position::is_key;
 use super::layer::Part;
 use super::named::NamedPath;
+use crate::toml_text::TomlText;
 use toml::{Table, Value};
 
 /// A user-defined path, not checked yet.
@@ -57,12 +58,9 @@ impl UserPaths {
     /// # Errors
     /// [`PathError`] if it is not TOML, or contains a value that no path has.
     pub fn parse(file: &str, text: &str) -> Result<Self, PathError> {
-        let table: Table = text.parse().map_err(|error: toml::de::Error| {
-            let line = error.span().map_or(1, |span| {
-                text.bytes().take(span.start).filter(|byte| *byte == b'\n').count() + 1
-            });
-            let reason: String = error.message().chars().filter(|c| !c.is_control()).collect();
-            PathError::at(file, format!("line {line}: {reason}"))
+        let table: Table = TomlText::new(text).read().map_err(|error| {
+            let line = error.at.map_or(1, |(line, _)| line);
+            PathError::at(file, format!("line {line}: {}", error.problem))
         })?;
         let mut own = Table::new();
         let mut tables = Vec::new();

@@ -1,7 +1,7 @@
 //! Description of a path for people.
 
 use super::PathSpec;
-use super::direction::{Direction, DirectionSettings};
+use super::direction::{DirectionSettings, PathDirection};
 use super::quantity::exact_time;
 use super::setting::RateSetting;
 use link::{Distribution, GilbertElliott, Loss, TokenBucket, WindowScale};
@@ -10,7 +10,7 @@ use std::time::Duration;
 use units::{LossRatio, Rtt};
 
 /// The rate of one direction.
-fn rate(direction: &Direction) -> String {
+fn rate(direction: &PathDirection) -> String {
     match (&direction.settings.rate, direction.rate()) {
         (RateSetting::Trace(_, file), Some(mean)) => {
             format!("{mean} on average (trace {})", printable(file))
@@ -46,7 +46,7 @@ fn gilbert_elliott(model: &GilbertElliott, settings: &DirectionSettings) -> Stri
     format!("{mean} in bursts (Gilbert-Elliott p {p}, r {r}, bad {bad}, good {good})")
 }
 
-impl Direction {
+impl PathDirection {
     /// Its effects beside rate, delay and queue, in words: `loss 1 %`,
     /// `jitter normal 5 ms`.
     #[must_use]
@@ -128,7 +128,7 @@ impl fmt::Display for PathSpec {
             write!(f, " and {} bytes of framing per packet", self.overhead())?;
         }
         write!(f, ", RTT {}", self.rtt())?;
-        let [up, down] = directions.map(Direction::delay);
+        let [up, down] = directions.map(PathDirection::delay);
         // The halves of an odd number of nanoseconds count as equal.
         if up.nanos().abs_diff(down.nanos()) > 1 {
             write!(f, " ({up} up and {down} down)")?;
@@ -163,7 +163,7 @@ impl PathSpec {
     /// The queues of both directions in words: `1 BDP (2.16 MB)`.
     #[must_use]
     pub fn queue_in_words(&self) -> String {
-        let [up, down] = self.directions().map(Direction::queue_in_words);
+        let [up, down] = self.directions().map(PathDirection::queue_in_words);
         if up == down { up } else { format!("{up} up and {down} down") }
     }
 

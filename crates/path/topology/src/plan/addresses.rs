@@ -1,8 +1,8 @@
 //! Which host has which address.
 
 use super::error::{PlanError, Problem};
-use super::names::short;
-use super::source::{At, Source};
+use super::source::Source;
+use crate::toml_text::{Spanned, short};
 use core::net::{Ipv4Addr, Ipv6Addr};
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -52,8 +52,8 @@ impl Family for Ipv6Addr {
 /// Gives each host what it asked for, and the others the lowest number that
 /// is left, in order. There are at most [`super::MAX_HOSTS`] hosts.
 pub(super) fn give<A: Family>(
-    hosts: &[(String, Option<At<String>>)],
-    source: &Source,
+    hosts: &[(String, Option<Spanned<String>>)],
+    source: &Source<'_>,
 ) -> Result<Vec<A>, PlanError> {
     let mut taken: HashMap<A, &str> = HashMap::new();
     let mut given = Vec::with_capacity(hosts.len());
@@ -62,8 +62,8 @@ pub(super) fn give<A: Family>(
             given.push(None);
             continue;
         };
-        let text = || short(&asked.value, 50);
-        let address = asked.value.parse().ok().filter(|address: &A| address.is_host_address());
+        let text = || short(asked.get_ref(), 50);
+        let address = asked.get_ref().parse().ok().filter(|address: &A| address.is_host_address());
         let address = address.ok_or_else(|| {
             let host = host.clone();
             source.error_at(asked, Problem::Address { host, text: text(), wanted: A::WANTED })
@@ -82,11 +82,12 @@ pub(super) fn give<A: Family>(
 
 #[cfg(test)]
 mod tests {
+    use super::super::source::unplaced;
     use super::*;
 
     fn given<A: Family + ToString>(asked: &[&str]) -> Result<Vec<String>, PlanError> {
-        let asked: Vec<_> = asked.iter().map(|text| At::unplaced((*text).to_owned())).collect();
-        let asked = asked.into_iter().map(|text| (!text.value.is_empty()).then_some(text));
+        let asked: Vec<_> = asked.iter().map(|text| unplaced((*text).to_owned())).collect();
+        let asked = asked.into_iter().map(|text| (!text.get_ref().is_empty()).then_some(text));
         let hosts: Vec<_> = ["a", "b", "c"].map(str::to_owned).into_iter().zip(asked).collect();
         let given = give::<A>(&hosts, &Source::default())?;
         Ok(given.iter().map(ToString::to_string).collect())

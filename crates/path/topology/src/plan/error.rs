@@ -65,6 +65,8 @@ pub enum Problem {
     Setting { key: String },
     #[error("'{key}' is not the name of a sysctl, such as net.ipv4.tcp_sack")]
     SettingName { key: String },
+    #[error("{key} has a list, expected a string or a number")]
+    SettingList { key: String },
     #[error("the value of {key} has more than one line")]
     SettingValue { key: String },
     #[error("'{name}' is not a congestion control; use the kernel's name, such as cubic or bbr")]

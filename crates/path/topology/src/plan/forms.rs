@@ -1,7 +1,7 @@
 //! `[one]`, `[some.named]` and `[[lists]]` of tables: whoever writes one for the
 //! other is told so in TOML's terms, not in a parser's.
 
-use super::source::At;
+use crate::toml_text::Spanned;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use std::collections::BTreeMap;
@@ -9,26 +9,26 @@ use std::fmt;
 use std::marker::PhantomData;
 
 /// `[shape]`.
-pub(super) fn one<'de, D, T>(deserializer: D) -> Result<Option<At<T>>, D::Error>
+pub(super) fn one<'de, D, T>(deserializer: D) -> Result<Option<Spanned<T>>, D::Error>
 where
     D: Deserializer<'de>,
     T: Deserialize<'de>,
 {
-    At::<Table<T>>::deserialize(deserializer).map(|at| Some(at.map(|table| table.0)))
+    Spanned::<Table<T>>::deserialize(deserializer).map(|at| Some(content(at)))
 }
 
 /// `[host.alice]`, `[host.bob]`.
-pub(super) fn named<'de, D, T>(deserializer: D) -> Result<BTreeMap<At<String>, T>, D::Error>
+pub(super) fn named<'de, D, T>(deserializer: D) -> Result<BTreeMap<Spanned<String>, T>, D::Error>
 where
     D: Deserializer<'de>,
     T: Deserialize<'de>,
 {
-    let tables = Table::<BTreeMap<At<String>, Table<T>>>::deserialize(deserializer)?;
+    let tables = Table::<BTreeMap<Spanned<String>, Table<T>>>::deserialize(deserializer)?;
     Ok(tables.0.into_iter().map(|(name, table)| (name, table.0)).collect())
 }
 
 /// `[[link]]` and the next.
-pub(super) fn list<'de, D, T>(deserializer: D) -> Result<Vec<At<T>>, D::Error>
+pub(super) fn list<'de, D, T>(deserializer: D) -> Result<Vec<Spanned<T>>, D::Error>
 where
     D: Deserializer<'de>,
     T: Deserialize<'de>,
@@ -44,6 +44,10 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Table<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(TableVisitor(PhantomData)).map(Table)
     }
+}
+
+fn content<T>(table: Spanned<Table<T>>) -> Spanned<T> {
+    Spanned::new(table.span(), table.into_inner().0)
 }
 
 struct TableVisitor<T>(PhantomData<T>);
@@ -63,16 +67,16 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for TableVisitor<T> {
 struct ListVisitor<T>(PhantomData<T>);
 
 impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
-    type Value = Vec<At<T>>;
+    type Value = Vec<Spanned<T>>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a list; each has its heading in double brackets, such as [[link]] or [[run]]")
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Vec<At<T>>, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Vec<Spanned<T>>, A::Error> {
         let mut list = Vec::new();
-        while let Some(at) = seq.next_element::<At<Table<T>>>()? {
-            list.push(at.map(|table| table.0));
+        while let Some(at) = seq.next_element::<Spanned<Table<T>>>()? {
+            list.push(content(at));
         }
         Ok(list)
     }

@@ -1,6 +1,7 @@
 //! What hosts, links and plans may be called.
 
 use super::error::Problem;
+use crate::toml_text::short;
 use std::path::Path;
 
 /// Longest name that can be given.
@@ -47,11 +48,6 @@ pub(super) fn of_file(file: &str) -> String {
     let letters = letters.chars().map(|c| if is_of_names(c) { c } else { '-' }).take(MAX_LENGTH);
     let name = letters.collect::<String>().trim_matches('-').to_owned();
     if name.is_empty() { "lab".to_owned() } else { name }
-}
-
-/// Text of someone else's, fit for one line of a message.
-pub(super) fn short(text: &str, longest: usize) -> String {
-    text.chars().filter(|c| !c.is_control()).take(longest).collect()
 }
 
 /// `alice, bob, r1 and 5 more`.

@@ -2,20 +2,18 @@
 
 use super::build::Find;
 use super::error::{PlanError, Problem};
-use super::names::short;
-use super::scalar::Scalar;
-use super::source::At;
 use super::written::ProgramText;
 use super::{ProgramPlan, Wait, time};
+use crate::toml_text::{Scalar, Spanned, short};
 use std::time::Duration;
 
 /// The programs, as written.
 pub(super) fn read(
-    written: &[At<ProgramText>],
+    written: &[Spanned<ProgramText>],
     duration: Option<Duration>,
     find: &Find<'_>,
 ) -> Result<Vec<ProgramPlan>, PlanError> {
-    written.iter().map(|at| program(&at.value, duration, find)).collect()
+    written.iter().map(|at| program(at.get_ref(), duration, find)).collect()
 }
 
 fn program(
@@ -24,15 +22,15 @@ fn program(
     find: &Find<'_>,
 ) -> Result<ProgramPlan, PlanError> {
     let source = find.source;
-    let command = text.command.value.trim();
+    let command = text.command.get_ref().trim();
     if command.is_empty() || command.contains('\0') {
         return Err(source.error_at(&text.command, Problem::NoCommand));
     }
     let named = || short(command, 40);
     let host = find.host(&text.on, || format!("'{}'", named()))?;
-    let moment = |key, at: &Option<At<Scalar>>| -> Result<Option<Duration>, PlanError> {
+    let moment = |key, at: &Option<Spanned<Scalar>>| -> Result<Option<Duration>, PlanError> {
         let Some(at) = at else { return Ok(None) };
-        let time = time::parse(key, &at.value.0).map_err(|wrong| source.error_at(at, wrong))?;
+        let time = time::parse(key, &at.get_ref().0).map_err(|wrong| source.error_at(at, wrong))?;
         Ok(Some(time))
     };
     let start = moment("start", &text.start)?.unwrap_or(Duration::ZERO);
@@ -48,7 +46,7 @@ fn program(
             return Err(source.error_at(at, Problem::AfterTheEnd { what: "stop" }));
         }
     }
-    let wait = match text.wait.as_ref().map(|wait| (wait, wait.value.as_str())) {
+    let wait = match text.wait.as_ref().map(|wait| (wait, wait.get_ref().as_str())) {
         // Most background programs are servers; the clock has not begun, so a
         // moment for one that is not changes no time of any other.
         None if text.background && start.is_zero() => Wait::Briefly,

@@ -1,7 +1,7 @@
 //! Moments and lengths of a lab's time.
 
 use super::error::Problem;
-use super::names::short;
+use crate::toml_text::short;
 use std::time::Duration;
 use units::Rtt;
 

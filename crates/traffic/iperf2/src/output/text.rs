@@ -2,7 +2,7 @@
 
 use crate::client::ClientConfig;
 use crate::{DatagramStats, Event, IntervalReport, Label};
-use iperf2_proto::{Format, Mode, Pace};
+use iperf2_proto::{Format, Mode, Pace, quantity::QuantityError};
 use std::net::SocketAddr;
 use std::time::Duration;
 use units::{share, significant};
@@ -176,7 +176,7 @@ fn name(label: Option<Label>) -> String {
 }
 
 /// `-S`: a number, or a name of RFC 2474 (csN), 2597 (afXY), 3246 (ef), 1349.
-pub fn tos(text: &str) -> Result<u8, String> {
+pub fn tos(text: &str) -> Result<u8, QuantityError> {
     let digits = |text: &str| -> Option<Vec<u8>> {
         text.bytes().map(|byte| byte.is_ascii_digit().then(|| byte - b'0')).collect()
     };
@@ -196,7 +196,7 @@ pub fn tos(text: &str) -> Result<u8, String> {
             },
         },
     };
-    found.ok_or_else(|| format!("'{text}' is not a type of service; give 0 to 255, ef, cs1, af11"))
+    found.ok_or_else(|| QuantityError::TypeOfService(text.to_owned()))
 }
 
 #[cfg(test)]

@@ -19,10 +19,17 @@ enum Host {
     Address(IpAddr),
 }
 
-impl FromStr for TokenName {
-    type Err = String;
+/// A text that names no server.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{text}' is not NAME, NAME:PORT, an address or [ADDRESS]:PORT")]
+pub struct TokenNameError {
+    text: String,
+}
 
-    fn from_str(text: &str) -> Result<Self, String> {
+impl FromStr for TokenName {
+    type Err = TokenNameError;
+
+    fn from_str(text: &str) -> Result<Self, TokenNameError> {
         if let Ok(address) = text.parse::<IpAddr>() {
             return Ok(TokenName { host: Host::Address(address.to_canonical()), port: None });
         }
@@ -30,7 +37,7 @@ impl FromStr for TokenName {
             let host = Host::Address(address.ip().to_canonical());
             return Ok(TokenName { host, port: Some(address.port()) });
         }
-        let wrong = || format!("'{text}' is not NAME, NAME:PORT, an address or [ADDRESS]:PORT");
+        let wrong = || TokenNameError { text: text.to_owned() };
         let (name, port) = match text.split_once(':') {
             Some((name, port)) => (name, Some(port.parse().map_err(|_| wrong())?)),
             None => (text, None),

@@ -221,8 +221,8 @@ pub enum ProtocolError {
 ///
 /// # Errors
 /// A number is not finite.
-pub fn write<T: Serialize>(message: &T) -> Result<String, String> {
-    serde_json::to_string(message).map_err(|error| error.to_string())
+pub fn write<T: Serialize>(message: &T) -> serde_json::Result<String> {
+    serde_json::to_string(message)
 }
 
 /// Any version's first message.

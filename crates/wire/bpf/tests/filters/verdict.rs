@@ -2,7 +2,7 @@
 
 use crate::packets::{PORTS, V4, V6, below, one_of};
 use capture::LinkType;
-use capture::dissect::{Direction, Layers, Protocol, dissect};
+use capture::dissect::{Layers, PacketDirection, Protocol, dissect};
 use rand_core::Rng;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -176,7 +176,7 @@ impl Facts {
                     let (key, direction) = layers.addresses(place, frame).unwrap();
                     let [a, b] = [key.a_address(), key.b_address()];
                     facts.addresses =
-                        Some(if direction == Direction::AToB { [a, b] } else { [b, a] });
+                        Some(if direction == PacketDirection::AToB { [a, b] } else { [b, a] });
                 }
                 Protocol::Arp => {
                     let address = |at: usize| {

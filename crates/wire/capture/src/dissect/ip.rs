@@ -1,7 +1,7 @@
 //! IPv4 (RFC 791), IPv6 with its extension headers (RFC 8200, jumbograms RFC 2675),
 //! and the transport headers.
 
-use super::key::{Direction, FlowKey};
+use super::key::{FlowKey, PacketDirection};
 use super::not_understood::{NotUnderstood, hidden_in_udp};
 use super::tcp::IpFields;
 use super::{Next, Protocol, Unreadable, Walk, link_layer, tunnel};
@@ -230,7 +230,7 @@ pub(super) fn flow_key(
     source_port: u16,
     destination_port: u16,
     protocol: u8,
-) -> Option<(FlowKey, Direction)> {
+) -> Option<(FlowKey, PacketDirection)> {
     if header.first()? >> 4 == 4 {
         let source: &[u8; 4] = header.get(12..16)?.first_chunk()?;
         let destination: &[u8; 4] = header.get(16..20)?.first_chunk()?;

@@ -22,7 +22,7 @@ pub struct FlowKey {
 
 /// Which side of a [`FlowKey`] sent a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Direction {
+pub enum PacketDirection {
     /// From A to B.
     #[default]
     AToB,
@@ -30,14 +30,14 @@ pub enum Direction {
     BToA,
 }
 
-impl Direction {
+impl PacketDirection {
     /// 0 for A to B, 1 for B to A.
     #[must_use]
     #[inline]
     pub fn index(self) -> usize {
         match self {
-            Direction::AToB => 0,
-            Direction::BToA => 1,
+            PacketDirection::AToB => 0,
+            PacketDirection::BToA => 1,
         }
     }
 
@@ -46,8 +46,8 @@ impl Direction {
     #[inline]
     pub fn reverse(self) -> Self {
         match self {
-            Direction::AToB => Direction::BToA,
-            Direction::BToA => Direction::AToB,
+            PacketDirection::AToB => PacketDirection::BToA,
+            PacketDirection::BToA => PacketDirection::AToB,
         }
     }
 }
@@ -63,7 +63,7 @@ impl FlowKey {
         source_port: u16,
         destination_port: u16,
         protocol: u8,
-    ) -> (Self, Direction) {
+    ) -> (Self, PacketDirection) {
         const { assert!(N <= 16, "an address has 4 or 16 bytes") };
         let source_is_a = match source_port.cmp(&destination_port) {
             std::cmp::Ordering::Greater => true,
@@ -79,7 +79,7 @@ impl FlowKey {
         } else {
             (destination_port, source_port)
         };
-        (key, if source_is_a { Direction::AToB } else { Direction::BToA })
+        (key, if source_is_a { PacketDirection::AToB } else { PacketDirection::BToA })
     }
 
     /// Address of side A.
@@ -97,13 +97,13 @@ impl FlowKey {
     /// The addresses alone, with the side that `direction` then has: for conversations
     /// of the layer below.
     #[must_use]
-    pub fn addresses_only(&self) -> (Self, Direction) {
+    pub fn addresses_only(&self) -> (Self, PacketDirection) {
         let mut key = FlowKey { a_port: 0, b_port: 0, protocol: 0, ..*self };
         if key.a <= key.b {
-            return (key, Direction::AToB);
+            return (key, PacketDirection::AToB);
         }
         std::mem::swap(&mut key.a, &mut key.b);
-        (key, Direction::BToA)
+        (key, PacketDirection::BToA)
     }
 
     /// The key as words to hash.
@@ -133,7 +133,7 @@ mod tests {
         let (there, forward) = FlowKey::of(&[10, 0, 0, 1], &[10, 0, 0, 2], 40000, 5201, 6);
         let (back, reverse) = FlowKey::of(&[10, 0, 0, 2], &[10, 0, 0, 1], 5201, 40000, 6);
         assert_eq!((there, forward), (back, reverse.reverse()));
-        assert_eq!((there.a_port, forward), (40000, Direction::AToB));
+        assert_eq!((there.a_port, forward), (40000, PacketDirection::AToB));
         assert_eq!(there.a_address().to_string(), "10.0.0.1");
     }
 
@@ -142,7 +142,7 @@ mod tests {
         let (key, direction) = FlowKey::of(&[10, 0, 0, 9], &[10, 0, 0, 2], 53, 53, 17);
         assert_eq!(
             (key.a_address().to_string().as_str(), direction),
-            ("10.0.0.2", Direction::BToA)
+            ("10.0.0.2", PacketDirection::BToA)
         );
     }
 
@@ -151,6 +151,6 @@ mod tests {
         let (key, _) = FlowKey::of(&[10, 0, 0, 9], &[10, 0, 0, 2], 5000, 53, 17);
         let (addresses, direction) = key.addresses_only();
         assert_eq!(addresses.a_address().to_string(), "10.0.0.2");
-        assert_eq!(direction, Direction::BToA);
+        assert_eq!(direction, PacketDirection::BToA);
     }
 }

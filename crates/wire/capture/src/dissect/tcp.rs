@@ -3,7 +3,7 @@
 //! Header: RFC 9293, section 3.1. Nothing is copied out of the packet but the fixed
 //! fields; options are read when they are asked for.
 
-use super::key::{Direction, FlowKey};
+use super::key::{FlowKey, PacketDirection};
 use super::options::{OptionIter, TcpOptions};
 
 /// Flags of a segment (RFC 9293; AE, RFC 9768).
@@ -72,7 +72,7 @@ pub struct TcpSegment<'a> {
     /// The flow, of the innermost IP header.
     pub key: FlowKey,
     /// Which side of the flow sent it.
-    pub direction: Direction,
+    pub direction: PacketDirection,
     /// Sequence number as sent.
     pub seq: u32,
     /// Acknowledgement number as sent; valid with [`TcpFlags::ACK`].
@@ -120,7 +120,7 @@ impl<'a> TcpSegment<'a> {
     pub(crate) fn parse(
         bytes: &'a [u8],
         length: u32,
-        key: impl FnOnce(u16, u16) -> (FlowKey, Direction),
+        key: impl FnOnce(u16, u16) -> (FlowKey, PacketDirection),
         ip: IpFields,
     ) -> Option<Self> {
         let fixed: &[u8; 20] = bytes.first_chunk()?;
@@ -180,8 +180,8 @@ impl<'a> TcpSegment<'a> {
     #[must_use]
     pub fn ports(&self) -> (u16, u16) {
         match self.direction {
-            Direction::AToB => (self.key.a_port, self.key.b_port),
-            Direction::BToA => (self.key.b_port, self.key.a_port),
+            PacketDirection::AToB => (self.key.a_port, self.key.b_port),
+            PacketDirection::BToA => (self.key.b_port, self.key.a_port),
         }
     }
 

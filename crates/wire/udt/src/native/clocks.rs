@@ -47,14 +47,14 @@ impl Clocks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use runs::Run;
+    use runs::PacketRun;
 
     #[test]
     fn arrivals_are_as_far_apart_as_at_the_receiver() {
         let mut clocks = Clocks::default();
         let mut room = Vec::new();
         let mut at = |now_ms: u64, sent_ms: u32, arrived_ms: u32| {
-            let ack = Ack::new([Run::new(0, 1)].into_iter(), &mut room, 99).unwrap();
+            let ack = Ack::new([PacketRun::new(0, 1)].into_iter(), &mut room, 99).unwrap();
             // The receiver's clock is 1 s ahead of a wrap.
             let arrived_us = (u32::MAX - 999_999).wrapping_add(arrived_ms * 1_000);
             let ack = Ack { timestamp_us: sent_ms * 1_000, arrived_us, ..ack };

@@ -4,7 +4,7 @@ use super::incoming::Incoming;
 use super::open::{Open, Times, payload_bytes};
 use super::opening::{Opened, Opening, Parameters, Progress};
 use super::outgoing::Outgoing;
-use super::packet::{Frame, Header, Kind};
+use super::packet::{Frame, Header, PacketKind};
 use super::path::Path;
 use crate::connection::{Statistics, Transmit};
 use crate::cookie::PeerAddress;
@@ -176,7 +176,7 @@ impl NativeConnection {
             }
             let Some(open) = &mut self.open else { continue };
             match header.kind {
-                Kind::Protected { phase } => {
+                PacketKind::Protected { phase } => {
                     self.packet.clear();
                     self.packet.extend(datagram);
                     let times = Times { now, arrived, began: self.began };
@@ -187,10 +187,10 @@ impl NativeConnection {
                     }
                 }
                 // The client does not know yet that the connection is open.
-                Kind::Handshake if open.is_new && from == open.path.address() => {
+                PacketKind::Handshake if open.is_new && from == open.path.address() => {
                     open.due.ping = true;
                 }
-                Kind::Initial | Kind::Handshake => {}
+                PacketKind::Initial | PacketKind::Handshake => {}
             }
         }
     }

@@ -4,7 +4,7 @@
 use super::packet::{Ack, expand};
 use super::round_trip::RoundTrip;
 use control::{DeliveryRate, DeliverySnapshot, RateSample, SentPackets};
-use runs::{Run, RunSet};
+use runs::{PacketRun, RunSet};
 use std::collections::VecDeque;
 use units::Nanos;
 
@@ -119,7 +119,7 @@ impl Flight {
     pub(crate) fn on_send(&mut self, now: Nanos, packet: Option<u64>) {
         let number = self.next();
         let snapshot = if packet.is_some() {
-            self.outstanding.insert(Run::new(number, number + 1));
+            self.outstanding.insert(PacketRun::new(number, number + 1));
             self.last_sent = now;
             self.rate.on_send(now, self.in_flight() - 1, 1)
         } else {
@@ -157,7 +157,7 @@ impl Flight {
             .map(|sent| sent.at);
         self.largest_acked = self.largest_acked.max(Some(largest));
         let mut arrived = Arrived { largest_sent, largest, ..Arrived::default() };
-        let known = Run::new(self.first, self.next());
+        let known = PacketRun::new(self.first, self.next());
         let (mut outstanding, mut lost) =
             (std::mem::take(&mut self.outstanding), std::mem::take(&mut self.lost));
         for run in ack.runs(largest) {
@@ -179,7 +179,7 @@ impl Flight {
         Ok(arrived)
     }
 
-    fn deliver(&mut self, now: Nanos, part: Run, deliver: &mut impl FnMut(u64)) {
+    fn deliver(&mut self, now: Nanos, part: PacketRun, deliver: &mut impl FnMut(u64)) {
         for number in part.start..part.end {
             let Some(sent) = self.sent(number).copied() else { continue };
             let order = (number, 0);
@@ -193,7 +193,7 @@ impl Flight {
     }
 
     /// Packets were late, not lost: the path reorders by at least this much.
-    fn adapt(&mut self, part: Run, largest: u64) {
+    fn adapt(&mut self, part: PacketRun, largest: u64) {
         let distance = largest.saturating_sub(part.start) + 1;
         self.threshold = self.threshold.max(distance.min(MAX_THRESHOLD));
     }
@@ -226,7 +226,7 @@ impl Flight {
             {
                 until += 1;
             }
-            let part = Run::new(run.start, until);
+            let part = PacketRun::new(run.start, until);
             self.outstanding.remove(part, |_| {});
             self.lost.insert(part);
             lost += part.len();
@@ -294,7 +294,7 @@ mod tests {
         flight
     }
 
-    fn acknowledge(flight: &mut Flight, at_ms: u64, runs: &[Run]) -> (Arrived, Vec<u64>) {
+    fn acknowledge(flight: &mut Flight, at_ms: u64, runs: &[PacketRun]) -> (Arrived, Vec<u64>) {
         let mut room = Vec::new();
         let ack = Ack::new(runs.iter().copied(), &mut room, 999).unwrap();
         let mut delivered = Vec::new();
@@ -314,10 +314,11 @@ mod tests {
     #[test]
     fn a_packet_is_lost_once_three_later_ones_have_arrived() {
         let mut flight = flight(10);
-        acknowledge(&mut flight, 50, &[Run::new(0, 2), Run::new(3, 5)]);
+        acknowledge(&mut flight, 50, &[PacketRun::new(0, 2), PacketRun::new(3, 5)]);
         assert!(lost(&mut flight, 50, 50).is_empty());
         assert!(flight.loss_time().is_some());
-        let (arrived, delivered) = acknowledge(&mut flight, 51, &[Run::new(0, 2), Run::new(3, 6)]);
+        let (arrived, delivered) =
+            acknowledge(&mut flight, 51, &[PacketRun::new(0, 2), PacketRun::new(3, 6)]);
         assert_eq!((arrived.packets, delivered), (1, vec![5]));
         assert_eq!(lost(&mut flight, 51, 50), [2]);
         assert_eq!(flight.in_flight(), 4);
@@ -326,7 +327,7 @@ mod tests {
     #[test]
     fn a_packet_is_lost_an_eighth_of_a_round_trip_late() {
         let mut flight = flight(3);
-        acknowledge(&mut flight, 50, &[Run::new(1, 2)]);
+        acknowledge(&mut flight, 50, &[PacketRun::new(1, 2)]);
         assert!(lost(&mut flight, 50, 48).is_empty());
         assert_eq!(flight.loss_time(), Some(Nanos(54 * MS)));
         assert_eq!(lost(&mut flight, 54, 48), [0]);
@@ -336,13 +337,13 @@ mod tests {
     #[test]
     fn late_packets_widen_the_threshold() {
         let mut flight = flight(30);
-        acknowledge(&mut flight, 50, &[Run::new(1, 10)]);
+        acknowledge(&mut flight, 50, &[PacketRun::new(1, 10)]);
         assert_eq!(lost(&mut flight, 50, 50), [0]);
-        let (arrived, delivered) = acknowledge(&mut flight, 51, &[Run::new(0, 10)]);
+        let (arrived, delivered) = acknowledge(&mut flight, 51, &[PacketRun::new(0, 10)]);
         assert_eq!((arrived.late, arrived.packets, delivered), (1, 0, vec![0]));
-        acknowledge(&mut flight, 52, &[Run::new(0, 10), Run::new(11, 20)]);
+        acknowledge(&mut flight, 52, &[PacketRun::new(0, 10), PacketRun::new(11, 20)]);
         assert_eq!(lost(&mut flight, 52, 50), [] as [u64; 0], "nine later ones");
-        acknowledge(&mut flight, 53, &[Run::new(0, 10), Run::new(11, 21)]);
+        acknowledge(&mut flight, 53, &[PacketRun::new(0, 10), PacketRun::new(11, 21)]);
         assert_eq!(lost(&mut flight, 53, 50), [10]);
     }
 
@@ -350,7 +351,7 @@ mod tests {
     fn what_was_never_sent_is_an_error() {
         let mut flight = flight(3);
         let mut room = Vec::new();
-        let ack = Ack::new([Run::new(0, 4)].into_iter(), &mut room, 999).unwrap();
+        let ack = Ack::new([PacketRun::new(0, 4)].into_iter(), &mut room, 999).unwrap();
         assert_eq!(flight.on_ack(Nanos(0), &ack, |_| {}), Err(NeverSent));
     }
 
@@ -363,7 +364,7 @@ mod tests {
                 // Every hundredth packet is lost.
                 let mut room = Vec::new();
                 let arrived = packet - 50;
-                let newest = Run::new(arrived / 100 * 100 + 1, arrived + 1);
+                let newest = PacketRun::new(arrived / 100 * 100 + 1, arrived + 1);
                 if newest.is_empty() {
                     continue;
                 }

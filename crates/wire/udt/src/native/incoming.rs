@@ -4,7 +4,7 @@
 use super::packet::{Ack, DataHeader, MAX_RANGES, expand};
 use crate::packet_store::{PacketStore, Set};
 use crate::receiver::ReceiveCounters;
-use runs::{Run, RunSet};
+use runs::{PacketRun, RunSet};
 use std::collections::VecDeque;
 use units::Nanos;
 
@@ -111,7 +111,7 @@ impl Incoming {
             // A late one: it is reported like all others.
             self.reported.clear();
         }
-        self.numbers.insert(Run::new(number, number + 1));
+        self.numbers.insert(PacketRun::new(number, number + 1));
         while self.numbers.iter().len() > MAX_RANGES
             && let Some(first) = self.numbers.first()
         {

@@ -8,7 +8,7 @@ use crate::packet_store::PacketStore;
 use crate::sender::pacing::{self, Pacer};
 use crate::sender::{SendCounters, SendLimit};
 use control::{Congestion, CongestionControl, Controller, Phase};
-use runs::{Run, RunSet};
+use runs::{PacketRun, RunSet};
 use units::{Nanos, Rtt};
 
 /// Send buffer at the start, packets.
@@ -299,7 +299,7 @@ impl Outgoing {
         let (acked, lost) = (&mut self.acked, &mut self.lost);
         let arrived = self.flight.on_ack(arrived_at, ack, |packet| {
             if packet >= una && packet < nxt {
-                let packet = Run::new(packet, packet + 1);
+                let packet = PacketRun::new(packet, packet + 1);
                 acked.insert(packet);
                 lost.remove(packet, |_| {});
             }
@@ -371,7 +371,7 @@ impl Outgoing {
         let (una, acked, lost) = (self.una, &self.acked, &mut self.lost);
         let newly_lost = self.flight.detect_losses(now, rtt, |packet| {
             if packet >= una && !acked.contains(packet) {
-                lost.insert(Run::new(packet, packet + 1));
+                lost.insert(PacketRun::new(packet, packet + 1));
             }
         });
         if newly_lost > 0 {
@@ -444,7 +444,7 @@ impl Outgoing {
             let (una, acked, lost) = (self.una, &self.acked, &mut self.lost);
             self.flight.lose_all(now, rtt, |packet| {
                 if packet >= una && !acked.contains(packet) {
-                    lost.insert(Run::new(packet, packet + 1));
+                    lost.insert(PacketRun::new(packet, packet + 1));
                 }
             });
             let congestion = self.congestion(now, self.phase == Phase::Open);
@@ -453,7 +453,7 @@ impl Outgoing {
             self.recovery_end = self.flight.next();
         } else if let Some(packet) = self.flight.oldest().filter(|packet| *packet >= self.una) {
             // A copy; the packet is not taken as lost.
-            self.lost.insert(Run::new(packet, packet + 1));
+            self.lost.insert(PacketRun::new(packet, packet + 1));
         }
     }
 }

@@ -10,7 +10,7 @@
 //!
 //! `0xFFFF` is UDT's user-defined control packet: a peer that only has UDT ignores it.
 
-use runs::Run;
+use runs::PacketRun;
 
 /// Bytes of a header.
 pub(crate) const HEADER_BYTES: usize = 16;
@@ -28,7 +28,7 @@ const USER_DEFINED: u16 = 0xFFFF;
 
 /// Under which keys a packet is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum PacketKind {
     /// TLS's first messages, which are not encrypted.
     Initial,
     /// TLS's other messages.
@@ -40,7 +40,7 @@ pub(crate) enum Kind {
 /// A header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Header {
-    pub(crate) kind: Kind,
+    pub(crate) kind: PacketKind,
     pub(crate) destination: u64,
     /// The lower 32 bits of the packet's number.
     pub(crate) number: u32,
@@ -54,10 +54,10 @@ impl Header {
             return None;
         }
         let kind = match u16::from_be_bytes([c, d]) {
-            1 => Kind::Initial,
-            2 => Kind::Handshake,
-            3 => Kind::Protected { phase: false },
-            4 => Kind::Protected { phase: true },
+            1 => PacketKind::Initial,
+            2 => PacketKind::Handshake,
+            3 => PacketKind::Protected { phase: false },
+            4 => PacketKind::Protected { phase: true },
             _ => return None,
         };
         let number = u32::from_be_bytes([n0, n1, n2, n3]);
@@ -66,10 +66,10 @@ impl Header {
 
     pub(crate) fn bytes(self) -> [u8; HEADER_BYTES] {
         let kind: u16 = match self.kind {
-            Kind::Initial => 1,
-            Kind::Handshake => 2,
-            Kind::Protected { phase: false } => 3,
-            Kind::Protected { phase: true } => 4,
+            PacketKind::Initial => 1,
+            PacketKind::Handshake => 2,
+            PacketKind::Protected { phase: false } => 3,
+            PacketKind::Protected { phase: true } => 4,
         };
         let mut bytes = [0; HEADER_BYTES];
         bytes[..2].copy_from_slice(&USER_DEFINED.to_be_bytes());
@@ -234,7 +234,7 @@ impl<'a> Ack<'a> {
     /// An acknowledgement of the newest runs of what was received; `ranges` is room for
     /// them, of which it uses `max_bytes` at most. `None` if nothing was.
     pub(crate) fn new(
-        received: impl DoubleEndedIterator<Item = Run>,
+        received: impl DoubleEndedIterator<Item = PacketRun>,
         ranges: &'a mut Vec<u8>,
         max_bytes: usize,
     ) -> Option<Ack<'a>> {
@@ -260,7 +260,7 @@ impl<'a> Ack<'a> {
 
     /// The ranges, from the newest down, where `largest` is the largest number. It stops
     /// before what would be below zero.
-    pub(crate) fn runs(&self, largest: u64) -> impl Iterator<Item = Run> + use<'a> {
+    pub(crate) fn runs(&self, largest: u64) -> impl Iterator<Item = PacketRun> + use<'a> {
         let mut below = largest.saturating_add(1);
         let mut rest = self.ranges;
         std::iter::from_fn(move || {
@@ -268,7 +268,7 @@ impl<'a> Ack<'a> {
             let end = below.checked_sub(gap)?;
             let start = end.checked_sub(length)?;
             below = start;
-            Some(Run::new(start, end))
+            Some(PacketRun::new(start, end))
         })
         .take(MAX_RANGES)
     }
@@ -306,7 +306,7 @@ mod tests {
         #[test]
         fn headers_are_parsed_as_written(phase: bool, kind in 0..3, destination: u64, number: u32) {
             let kind =
-                [Kind::Initial, Kind::Handshake, Kind::Protected { phase }][kind as usize];
+                [PacketKind::Initial, PacketKind::Handshake, PacketKind::Protected { phase }][kind as usize];
             let header = Header { kind, destination, number };
             let bytes = [&header.bytes()[..], b"body"].concat();
             prop_assert_eq!(Header::parse(&bytes), Some((header, &b"body"[..])));
@@ -333,15 +333,15 @@ mod tests {
         ) {
             let mut set = RunSet::default();
             for number in &received {
-                set.insert(Run::new(*number, number + 1));
+                set.insert(PacketRun::new(*number, number + 1));
             }
             let mut room = Vec::new();
             let ack = Ack::new(set.iter(), &mut room, max_bytes).unwrap();
             let ack = Ack { edge: sequence, ..ack };
             prop_assert!(ack.ranges.len() <= max_bytes);
-            let all: Vec<Run> = set.iter().rev().collect();
+            let all: Vec<PacketRun> = set.iter().rev().collect();
             let largest = *received.last().unwrap();
-            let runs: Vec<Run> = ack.runs(largest).collect();
+            let runs: Vec<PacketRun> = ack.runs(largest).collect();
             prop_assert!(all.starts_with(&runs) && !runs.is_empty());
             prop_assert!(runs.len() == all.len() || 4 * (runs.len() + 1) > max_bytes);
             let data = DataHeader { sequence, timestamp_us, is_last, is_blocked };
@@ -363,7 +363,7 @@ mod tests {
         fn any_bytes_are_refused_or_parsed(bytes: Vec<u8>, largest: u64) {
             let _ = Header::parse(&bytes);
             if let Some(Frame::Ack(ack)) = Frame::parse(&bytes) {
-                let runs: Vec<Run> = ack.runs(largest >> 1).collect();
+                let runs: Vec<PacketRun> = ack.runs(largest >> 1).collect();
                 prop_assert!(runs.len() <= MAX_RANGES);
                 prop_assert!(runs.windows(2).all(|pair| pair[1].end <= pair[0].start));
             }

@@ -217,7 +217,7 @@ impl PathMtu {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use runs::{Run, RunSet};
+    use runs::{PacketRun, RunSet};
 
     /// A search over a path that carries `mtu` bytes, of which it loses the first `losses` that
     /// fit. Gives what it found, and the time it took in round trips of 100 ms.
@@ -231,7 +231,7 @@ mod tests {
             while let Some(bytes) = path.poll() {
                 path.on_send(now, number, bytes);
                 if bytes <= mtu && losses == 0 {
-                    arrived.insert(Run::new(number, number + 1));
+                    arrived.insert(PacketRun::new(number, number + 1));
                 } else if bytes <= mtu {
                     losses -= 1;
                 }

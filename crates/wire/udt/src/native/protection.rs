@@ -1,6 +1,6 @@
 //! Keys of protected packets, and their updates (RFC 9001 sections 5 and 6).
 
-use super::packet::{HEADER_BYTES, Header, Kind, TAG_BYTES};
+use super::packet::{HEADER_BYTES, Header, PacketKind, TAG_BYTES};
 use rustls::quic::{Keys, PacketKey, PacketKeySet, Secrets};
 use std::fmt;
 
@@ -68,7 +68,7 @@ impl Protection {
             self.update(u64::MAX);
         }
         self.sealed += 1;
-        let kind = Kind::Protected { phase: self.phase };
+        let kind = PacketKind::Protected { phase: self.phase };
         seal(&*self.local, Header { kind, destination, number: number as u32 }, number, out, write)
     }
 

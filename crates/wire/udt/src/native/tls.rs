@@ -1,7 +1,7 @@
 //! The TLS handshake over datagrams. Each end repeats its messages until the peer's next
 //! ones show that they arrived.
 
-use super::packet::{HEADER_BYTES, Header, Kind};
+use super::packet::{HEADER_BYTES, Header, PacketKind};
 use super::protection::{self, Protection};
 use pinned_tls::{Identity, IdentityError, PublicKey};
 use rustls::pki_types::ServerName;
@@ -133,9 +133,9 @@ impl TlsHandshake {
         let (head, body) = packet.split_at_mut(HEADER_BYTES.min(packet.len()));
         let (index, body) = match header.kind {
             // Nothing in the clear counts once there are keys.
-            Kind::Initial if self.keys.is_some() => return Ok(false),
-            Kind::Initial => (0, &*body),
-            Kind::Handshake => {
+            PacketKind::Initial if self.keys.is_some() => return Ok(false),
+            PacketKind::Initial => (0, &*body),
+            PacketKind::Handshake => {
                 let Some(keys) = &self.keys else { return Ok(false) };
                 let number = u64::from(header.number);
                 let Ok(opened) = keys.remote.packet.decrypt_in_place(number, head, body) else {
@@ -143,7 +143,7 @@ impl TlsHandshake {
                 };
                 (1, opened)
             }
-            Kind::Protected { .. } => return Ok(false),
+            PacketKind::Protected { .. } => return Ok(false),
         };
         let Some((offset, messages)) = body.split_first_chunk::<OFFSET_BYTES>() else {
             return Ok(false);
@@ -167,7 +167,7 @@ impl TlsHandshake {
     pub(crate) fn datagrams(&mut self, destination: u64) -> Vec<Vec<u8>> {
         let mut datagrams = Vec::new();
         let has_hello = self.is_client && self.keys.is_some();
-        for (index, kind) in [Kind::Initial, Kind::Handshake].into_iter().enumerate() {
+        for (index, kind) in [PacketKind::Initial, PacketKind::Handshake].into_iter().enumerate() {
             if index == 0 && has_hello {
                 // The server has answered it.
                 continue;
@@ -183,7 +183,7 @@ impl TlsHandshake {
                 };
                 let mut datagram = Vec::new();
                 match (&self.keys, kind) {
-                    (Some(keys), Kind::Handshake) => {
+                    (Some(keys), PacketKind::Handshake) => {
                         protection::seal(&*keys.local.packet, header, number, &mut datagram, write);
                     }
                     _ => {
@@ -276,7 +276,8 @@ mod tests {
             packet
         };
         let open = |by: &mut Protection, number: u64, packet: &[u8]| {
-            let Some((Header { kind: Kind::Protected { phase }, .. }, _)) = Header::parse(packet)
+            let Some((Header { kind: PacketKind::Protected { phase }, .. }, _)) =
+                Header::parse(packet)
             else {
                 panic!("not protected")
             };

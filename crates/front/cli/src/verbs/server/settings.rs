@@ -4,7 +4,7 @@ use super::ServerArgs;
 use crate::output_path::OutputPath;
 use clap::Args;
 use longhaul::server::{Family, Limits, ServerRequest};
-use perf::server::TokenName;
+use perf::server::{TokenName, TokenNameError};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -153,7 +153,7 @@ pub(crate) struct AdmissionArgs {
     time_skew: u64,
 }
 
-fn token_name(text: &str) -> Result<String, String> {
+fn token_name(text: &str) -> Result<String, TokenNameError> {
     text.parse::<TokenName>().map(|_| text.to_owned())
 }
 

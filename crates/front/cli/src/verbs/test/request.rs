@@ -10,7 +10,7 @@ use longhaul::test::{
 use record::Direction;
 use std::path::Path;
 use std::time::Duration;
-use units::{BitRate, ByteCount};
+use units::{BitRate, ByteCount, ParseError};
 
 /// Default rate of UDP, as in iperf3: a test must not flood a path by default.
 const UDP_RATE: BitRate = BitRate::from_bps(1_000_000);
@@ -20,13 +20,13 @@ const UDP_RATE: BitRate = BitRate::from_bps(1_000_000);
 pub(super) struct Pace(Option<BitRate>);
 
 /// As with iperf3, a bare number is in bit/s, and 0 means no limit.
-pub(super) fn rate_or_unlimited(text: &str) -> Result<Pace, String> {
+pub(super) fn rate_or_unlimited(text: &str) -> Result<Pace, ParseError> {
     if text == "0" {
         return Ok(Pace(None));
     }
     let is_bare = !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());
     let text = if is_bare { &format!("{text}bit") } else { text };
-    text.parse().map(|rate| Pace(Some(rate))).map_err(|error: units::ParseError| error.to_string())
+    text.parse().map(|rate| Pace(Some(rate)))
 }
 
 /// The value of `-l`.
@@ -38,11 +38,11 @@ pub(super) enum Length {
 }
 
 /// Parses the value of `-l`.
-pub(super) fn length(text: &str) -> Result<Length, String> {
+pub(super) fn length(text: &str) -> Result<Length, ParseError> {
     if text == "auto" {
         return Ok(Length::Auto);
     }
-    text.parse().map(Length::Bytes).map_err(|error: units::ParseError| error.to_string())
+    text.parse().map(Length::Bytes)
 }
 
 /// Converts the arguments to a request; reads the earlier result to compare with.

@@ -21,7 +21,7 @@ pub(super) struct GoalArgs {
     streams: u32,
     /// Use a host profile instead of --rate and --rtt
     #[arg(long, value_enum, value_name = "KIND", conflicts_with_all = ["rate", "rtt"])]
-    profile: Option<Kind>,
+    profile: Option<ProfileName>,
     /// Also set the congestion control: bbr, cubic
     #[arg(long, value_name = "NAME")]
     congestion: Option<String>,
@@ -31,7 +31,7 @@ impl GoalArgs {
     pub(super) fn goal(&self) -> Result<TuneGoal, Failure> {
         let congestion = self.congestion.clone();
         let (rate, rtt) = match (self.profile, self.rate, self.rtt) {
-            (Some(Kind(profile)), ..) => {
+            (Some(ProfileName(profile)), ..) => {
                 return Ok(TuneGoal { goal: Goal::Profile(profile), congestion });
             }
             (None, Some(rate), Some(rtt)) => (rate, rtt),
@@ -51,15 +51,15 @@ impl GoalArgs {
 
 /// A profile, by its name.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Kind(Profile);
+pub(super) struct ProfileName(Profile);
 
-impl ValueEnum for Kind {
+impl ValueEnum for ProfileName {
     fn value_variants<'a>() -> &'a [Self] {
-        const ALL: [Kind; Profile::ALL.len()] = {
-            let mut all = [Kind(Profile::ALL[0]); Profile::ALL.len()];
+        const ALL: [ProfileName; Profile::ALL.len()] = {
+            let mut all = [ProfileName(Profile::ALL[0]); Profile::ALL.len()];
             let mut index = 0;
             while index < all.len() {
-                all[index] = Kind(Profile::ALL[index]);
+                all[index] = ProfileName(Profile::ALL[index]);
                 index += 1;
             }
             all

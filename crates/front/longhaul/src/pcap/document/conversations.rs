@@ -3,7 +3,7 @@
 use super::{Broken, file_object, seconds};
 use crate::pcap::reading::Capture;
 use crate::pcap::rows::ConversationLayer;
-use capture::dissect::Direction;
+use capture::dissect::PacketDirection;
 use capture::endpoints::{Address, Endpoint as EndpointRow};
 use capture::{Counts, LeftOut};
 use report::terminal::ConversationRow;
@@ -192,9 +192,9 @@ pub fn conversations(
         let [forward, backward] = row.traffic.each;
         Conversation {
             a,
-            a_to_b: one_way(forward, Direction::AToB),
+            a_to_b: one_way(forward, PacketDirection::AToB),
             b,
-            b_to_a: one_way(backward, Direction::BToA),
+            b_to_a: one_way(backward, PacketDirection::BToA),
             duration_s: seconds(row.traffic.duration_ns()),
             start_s: seconds(row.traffic.first_ns.saturating_sub(first_ns)),
             stream: row.stream,

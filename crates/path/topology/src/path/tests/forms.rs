@@ -93,7 +93,7 @@ fn loss_in_the_long_run() {
         ("seed=1", "0"),
     ] {
         let spec = path(&format!("rate=100mbit,rtt=100ms,{text}"));
-        assert_eq!(spec.directions().map(Direction::mean_loss), [ratio(mean); 2], "{text}");
+        assert_eq!(spec.directions().map(PathDirection::mean_loss), [ratio(mean); 2], "{text}");
     }
 }
 
