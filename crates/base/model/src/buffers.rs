@@ -97,7 +97,7 @@ impl BufferTarget {
         }
         let percent = valid_share(share) * 100.0;
         text + &format!(
-            "; about {percent:.0} % of a buffer {use_of_share}, so with head room it is {buffer}"
+            "; about {percent:.0} % of a buffer {use_of_share}, so with headroom it is {buffer}"
         )
     }
 }

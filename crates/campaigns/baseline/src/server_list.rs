@@ -29,11 +29,11 @@ pub enum ListError {
          Amsterdam, NL), or is JSON: [{{\"IP/HOST\": …, \"PORT\": …, \"GB/S\": …, \"SITE\": …}}]"
     )]
     Format {
-        /// What is wrong, with its line or entry.
+        /// The error, with its line or entry.
         why: String,
     },
     /// Too many servers.
-    #[error("more than {MAX_SERVERS} servers: shorten the list to those in question")]
+    #[error("more than {MAX_SERVERS} servers: shorten the list")]
     TooMany,
 }
 
@@ -70,7 +70,7 @@ impl ServerList {
         let mut known = HashSet::new();
         servers.retain(|server| known.insert((server.host.clone(), server.ports)));
         if servers.is_empty() {
-            return Err(ListError::Format { why: "it has no server".to_owned() });
+            return Err(ListError::Format { why: "it lists no servers".to_owned() });
         }
         Ok(ServerList { servers })
     }
@@ -98,7 +98,7 @@ fn of_line(line: &str) -> Result<ListedServer, String> {
     let mut field = || fields.next().unwrap_or_default();
     let (host, given_ports, rate) = (field(), field(), field());
     let ports = ports(given_ports)
-        .ok_or_else(|| format!("'{}' is no port or range of ports", short(given_ports)))?;
+        .ok_or_else(|| format!("'{}' is not a port or port range", short(given_ports)))?;
     let rate = match rate {
         "" | "-" => None,
         rate => Some(rate.parse::<BitRate>().map_err(|error| error.to_string())?),
@@ -110,20 +110,20 @@ fn of_line(line: &str) -> Result<ListedServer, String> {
 fn of_json(text: &str) -> Result<Vec<ListedServer>, ListError> {
     let wrong = |why: String| ListError::Format { why };
     let document: Value = serde_json::from_str(text)
-        .map_err(|error| wrong(format!("it begins like JSON and is not: {error}")))?;
+        .map_err(|error| wrong(format!("it starts like JSON but is invalid: {error}")))?;
     let entries = match &document {
         Value::Array(entries) => entries,
         Value::Object(object) => match field(object, &["servers"]) {
             Some(Value::Array(entries)) => entries,
-            _ => return Err(wrong("this JSON is no list of servers".to_owned())),
+            _ => return Err(wrong("this JSON is not a list of servers".to_owned())),
         },
-        _ => return Err(wrong("this JSON is no list of servers".to_owned())),
+        _ => return Err(wrong("this JSON is not a list of servers".to_owned())),
     };
     if entries.len() > MAX_SERVERS {
         return Err(ListError::TooMany);
     }
     let read = |(number, entry): (usize, &Value)| {
-        let entry = entry.as_object().ok_or("it is no object".to_owned());
+        let entry = entry.as_object().ok_or("it is not an object".to_owned());
         let server = entry.and_then(of_object);
         server.map_err(|why| wrong(format!("entry {number}: {why}")))
     };
@@ -140,7 +140,7 @@ fn of_object(entry: &Map<String, Value>) -> Result<ListedServer, String> {
     };
     let host = text(&["IP/HOST", "HOST", "IP", "ADDRESS"]);
     if host.is_empty() {
-        return Err("it has no field IP/HOST".to_owned());
+        return Err("it lacks the field IP/HOST".to_owned());
     }
     // Some exports have the command: iperf3 -c HOST -p 5201-5210.
     let after = |option: &str| {
@@ -153,7 +153,7 @@ fn of_object(entry: &Map<String, Value>) -> Result<ListedServer, String> {
         given => given,
     };
     let ports = ports(&given_ports)
-        .ok_or_else(|| format!("'{}' is no port or range of ports", short(&given_ports)))?;
+        .ok_or_else(|| format!("'{}' is not a port or port range", short(&given_ports)))?;
     let rate = match text(&["GB/S", "GBPS"]) {
         none if none.is_empty() => text(&["RATE"]).parse::<BitRate>().ok(),
         given => gigabits(&given),
@@ -204,7 +204,7 @@ fn host_name(text: &str) -> Result<String, String> {
     if starts && text.len() <= MAX_NAME && text.chars().all(is_sound) {
         Ok(text.to_owned())
     } else {
-        Err(format!("'{}' is no host name or address", short(text)))
+        Err(format!("'{}' is not a host name or address", short(text)))
     }
 }
 
@@ -269,15 +269,15 @@ mod tests {
         for (text, part) in [
             ("", "no server"),
             ("# nothing\n", "no server"),
-            ("a.example.net 5201\nThe quick brown fox", "line 2: 'quick' is no port"),
-            ("a.example.net 99999", "line 1: '99999' is no port"),
-            ("a.example.net 5210-5201", "line 1: '5210-5201' is no port"),
+            ("a.example.net 5201\nThe quick brown fox", "line 2: 'quick' is not a port"),
+            ("a.example.net 99999", "line 1: '99999' is not a port"),
+            ("a.example.net 5210-5201", "line 1: '5210-5201' is not a port"),
             ("-oProxyCommand=x 5201", "no host name"),
             ("a.example.net 5201 fast", "is not a rate"),
-            ("[{\"IP/HOST\":\"a\"", "begins like JSON"),
-            ("{\"end\":{}}", "no list of servers"),
-            ("[1]", "entry 1: it is no object"),
-            ("[{\"PORT\":1}]", "entry 1: it has no field IP/HOST"),
+            ("[{\"IP/HOST\":\"a\"", "starts like JSON"),
+            ("{\"end\":{}}", "not a list of servers"),
+            ("[1]", "entry 1: it is not an object"),
+            ("[{\"PORT\":1}]", "entry 1: it lacks the field IP/HOST"),
             ("[{\"IP/HOST\":\"a;b\"}]", "entry 1: 'a;b' is no host name"),
             ("[]", "no server"),
         ] {

@@ -13,7 +13,7 @@ use units::{BitRate, ByteCount};
 pub struct Level {
     /// As written, or as a range computed it.
     pub text: String,
-    /// What it says.
+    /// Its text.
     pub value: Value,
 }
 
@@ -28,7 +28,8 @@ impl Level {
         }
     }
 
-    /// Whether it is a multiple of the bandwidth-delay product of the path rather than bytes.
+    /// Returns true if it is a multiple of the bandwidth-delay product of the path rather than
+    /// bytes.
     #[must_use]
     pub fn per_bdp(&self) -> bool {
         matches!(self.value, Value::Bdp(_))
@@ -136,7 +137,7 @@ impl Setting {
         match self {
             Setting::OfFlow(_, setting) => setting.check_level(level),
             Setting::Streams if !(1.0..=MAX_STREAMS).contains(&number) => {
-                Err(format!("streams = {text}; it is 1 to {MAX_STREAMS}"))
+                Err(format!("streams = {text}; it must be 1 to {MAX_STREAMS}"))
             }
             Setting::Start => check_time(number, "start", 0.0, LONGEST),
             Setting::Duration => check_time(number, "duration", 0.1, LONGEST),
@@ -150,7 +151,7 @@ fn check_time(seconds: f64, what: &str, least: f64, most: Duration) -> Result<()
     let is_within = Duration::try_from_secs_f64(seconds).is_ok_and(|time| time <= most);
     (is_within && seconds >= least)
         .then_some(())
-        .ok_or_else(|| format!("{what} is {least} s to {} s", most.as_secs()))
+        .ok_or_else(|| format!("{what} must be {least} s to {} s", most.as_secs()))
 }
 
 fn is_digit(character: char) -> bool {

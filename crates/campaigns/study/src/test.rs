@@ -1,4 +1,4 @@
-//! What runs in a cell.
+//! The test of a cell.
 
 use crate::level::Level;
 use crate::real_hosts::RealHosts;
@@ -10,14 +10,14 @@ use std::time::Duration;
 use topology::PathSpec;
 use units::{BitRate, ByteCount, LossRatio, Rtt};
 
-/// What runs in a cell: one or several flows over a path.
+/// The test of a cell: one or several flows over a path.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Test {
     /// The path as text, without a seed.
     pub path: String,
     /// The same, read.
     pub spec: PathSpec,
-    /// Whether the path's RTT is known: that of a real one may not be.
+    /// True if the path's RTT is known: that of a real one may not be.
     pub rtt_known: bool,
     /// Random loss of each packet in the direction of the data, if the path has a plain ratio.
     pub loss: Option<LossRatio>,
@@ -42,7 +42,7 @@ pub struct Sysctl {
     pub name: String,
     /// Its value.
     pub value: String,
-    /// Whether a lab may lack it.
+    /// True if a lab may lack it.
     pub optional: bool,
 }
 
@@ -90,7 +90,7 @@ impl Test {
             }
         }
         if keys.iter().any(|(key, _)| *key == "seed") {
-            return Err("the paths' seeds follow from that of [repeats]; remove seed".to_owned());
+            return Err("the paths' seeds derive from that of [repeats]; remove seed".to_owned());
         }
         if real_hosts.is_some() {
             // Of a real path nothing need be stated.
@@ -116,14 +116,15 @@ impl Test {
         Ok(Test { path, spec, rtt_known, loss, window, buffers, hosts, sysctls, flows })
     }
 
-    /// Whether it runs programs that the plan brings: alone, as all processes are ended after it.
+    /// Returns true if it runs programs that the plan brings: alone, as all processes are ended
+    /// after it.
     #[must_use]
     pub fn has_foreign_programs(&self) -> bool {
         self.flows.iter().filter_map(|flow| flow.program.as_ref()).any(|one| !one.built_in)
     }
 
-    /// Whether it leaves room for another test at the same time, on the machine that emulates
-    /// the path and runs the hosts.
+    /// Returns true if it leaves room for another test at the same time, on the machine that
+    /// emulates the path and runs the hosts.
     #[must_use]
     pub fn is_light(&self) -> bool {
         if self.has_foreign_programs() {
@@ -143,13 +144,14 @@ impl Test {
     }
 }
 
-/// What the programs of a test cannot share.
+/// The settings that the programs of a test cannot share.
 fn check_programs(flows: &[Traffic], hosts: Hosts) -> Result<(), String> {
     let programs = || flows.iter().filter_map(|flow| Some((flow, flow.program.as_ref()?)));
     let alone = flows.len() == 1 && hosts == Hosts::PAIR;
     if let Some((_, program)) = programs().find(|(_, program)| !alone && !program.has_port()) {
         return Err(format!(
-            "the program '{}' has no {{port}}, which tells its connections from those of other flows",
+            "the program '{}' has no {{port}}, which distinguishes its connections from those of \
+             other flows",
             program.name
         ));
     }
@@ -157,8 +159,8 @@ fn check_programs(flows: &[Traffic], hosts: Hosts) -> Result<(), String> {
     let first = congestion.next();
     match congestion.find(|other| Some(*other) != first) {
         Some(other) => Err(format!(
-            "programs with congestion = {} and {other}: they have that of their host, so it is \
-             the same for all programs of a test",
+            "programs with congestion = {} and {other}: they use their host's, so it must be the \
+             same for all programs of a test",
             first.unwrap_or_default()
         )),
         None => Ok(()),
@@ -179,7 +181,7 @@ fn window_of(level: &Level, path: &PathSpec) -> Result<ByteCount, String> {
     // Half of tcp_rmem's most, of 31 bits, and two segments.
     if !(3_000.0..=1e9).contains(&bytes) {
         let window = ByteCount::from_f64(bytes);
-        return Err(format!("a window of {window}; it is 3000 bytes to 1 GB"));
+        return Err(format!("a window of {window}; it must be 3000 bytes to 1 GB"));
     }
     Ok(ByteCount::from_f64(bytes))
 }

@@ -1,4 +1,4 @@
-//! What one flow of a test sends.
+//! The traffic of one flow of a test.
 
 use crate::level::Level;
 use crate::program::{Placeholder, Program};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use units::{BitRate, ByteCount};
 
-/// What one flow of a test sends, and when.
+/// The traffic of one flow of a test, and its start.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Traffic {
     /// Its name in the plan; `traffic` in a plan without flows of its own.
@@ -43,7 +43,7 @@ pub struct Traffic {
     pub pacing: Option<BitRate>,
     /// Bytes per write, or the payload of a datagram; `None`: the client's default.
     pub block: Option<ByteCount>,
-    /// What is sent.
+    /// The source of the data.
     pub source: Source,
     /// The rate of the disk that its file is on.
     pub disk: Option<BitRate>,
@@ -104,14 +104,14 @@ impl Traffic {
         }
     }
 
-    /// What its settings contradict.
+    /// The contradictions between its settings.
     pub(crate) fn check(&self) -> Result<(), String> {
         self.program.as_ref().map_or(Ok(()), |program| self.check_program(program))?;
         if self.protocol == Protocol::Udp && self.bitrate.is_none() {
-            return Err("udp needs a bitrate, the rate that is offered".to_owned());
+            return Err("udp needs a bitrate, the offered rate".to_owned());
         }
         if self.protocol != Protocol::Tcp && self.pacing.is_some() {
-            return Err("pacing is for tcp; udp and udt have their bitrate".to_owned());
+            return Err("pacing is for tcp; udp and udt are paced by bitrate".to_owned());
         }
         if let (Protocol::Udt, Some(name)) = (self.protocol, &self.congestion)
             && Algorithm::for_udt(name).or(Algorithm::for_native(name)).is_none()
@@ -120,7 +120,7 @@ impl Traffic {
         }
         self.check_file()?;
         if self.omit.subsec_nanos() > 0 {
-            return Err("omit is a number of whole seconds, such as 2s".to_owned());
+            return Err("omit must be whole seconds, such as 2s".to_owned());
         }
         Ok(())
     }
@@ -131,16 +131,16 @@ impl Traffic {
             return Ok(());
         }
         if self.protocol == Protocol::Udp {
-            return Err("udp sends what it makes; source = file is for tcp and udt".to_owned());
+            return Err("udp sends generated data; source = file is for tcp and udt".to_owned());
         }
         if self.direction != Direction::Forward {
-            return Err("source = file is what the client sends; direction is forward".to_owned());
+            return Err("source = file is sent by the client; direction must be forward".to_owned());
         }
         if self.disk.is_none_or(|rate| rate == BitRate::ZERO) {
-            return Err("source = file needs disk, the rate of the disk that it is on".to_owned());
+            return Err("source = file needs disk, the rate of its disk".to_owned());
         }
         if self.chunk.is_some_and(|chunk| !CHUNKS.contains(&chunk)) {
-            return Err("chunk is 1 B to 64 MiB".to_owned());
+            return Err("chunk must be 1 B to 64 MiB".to_owned());
         }
         Ok(())
     }
@@ -170,7 +170,7 @@ impl Traffic {
         } else {
             return Ok(());
         };
-        Err(format!("{fixed} is not for programs: the command lines of '{name}' decide it"))
+        Err(format!("{fixed} does not apply to programs: the command lines of '{name}' decide it"))
     }
 
     /// Congestion control of the sender; that of TCP is CUBIC unless the plan has another.
@@ -196,7 +196,7 @@ impl Traffic {
     }
 }
 
-/// What UDT has to choose from; BBR in its native mode only.
+/// The congestion controls of UDT; BBR in its native mode only.
 fn udt_controls() -> String {
     let names = UDT_ALGORITHMS.map(Algorithm::name).join(", ");
     format!("it has {names} and {}", Algorithm::Bbr.name())

@@ -37,7 +37,7 @@ const MAX_LINES: usize = TUNED_SYSCTLS + 3;
 /// Name of a journal under construction.
 const UNFINISHED: &str = "unfinished";
 
-/// What follows the name of a journal whose network namespace is gone.
+/// The suffix of a journal whose network namespace is gone.
 const SET_ASIDE: &str = ".gone";
 
 /// Longest text that is printed, in bytes.
@@ -73,7 +73,7 @@ impl Identity {
         }
     }
 
-    /// Whether both are of one network namespace, by the cookies where both are known.
+    /// Returns true if both are of one network namespace, by the cookies where both are known.
     fn is_same_network(&self, other: &Identity) -> bool {
         match (self.network_cookie, other.network_cookie) {
             (Some(own), Some(others)) => own == others,
@@ -106,12 +106,12 @@ pub enum JournalError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The damage.
         why: String,
     },
     /// Another version wrote it.
     #[error(
-        "the journal {} is of another version ({schema}, not {SCHEMA}); use the longhaul version \
+        "the journal {} has another version ({schema}, not {SCHEMA}); use the longhaul version \
          that wrote it", path.display()
     )]
     Version {
@@ -122,8 +122,8 @@ pub enum JournalError {
     },
     /// It belongs to another machine.
     #[error(
-        "the journal {} is of another host ({hostname}): run it there, or separate this host's \
-         with LONGHAUL_STATE_DIR; if that host is gone, remove the file", path.display()
+        "the journal {} belongs to another host ({hostname}): run it there, or separate this \
+         host's with LONGHAUL_STATE_DIR; if that host is gone, remove the file", path.display()
     )]
     OtherHost {
         /// The file.
@@ -133,9 +133,8 @@ pub enum JournalError {
     },
     /// It belongs to another network namespace.
     #[error(
-        "the journal {} is of another network namespace (net:[{network}]): run it there, for \
-         example with nsenter; if the namespace is gone, so are its settings: \
-         remove the file", path.display()
+        "the journal {} belongs to another network namespace (net:[{network}]): run it there, for \
+         example with nsenter; if the namespace is gone, so are its settings: remove the file", path.display()
     )]
     OtherNetwork {
         /// The file.
@@ -184,12 +183,12 @@ impl Begun {
             check_value(key, before)?;
             check_value(key, planned)?;
             if !keys.insert(key) {
-                return Err(format!("{key} is in it twice"));
+                return Err(format!("it contains {key} twice"));
             }
         }
         let texts = [&self.goal, &self.version, &self.identity.hostname, &self.identity.machine];
         if texts.iter().any(|text| text.len() > MAX_TEXT || text.contains(char::is_control)) {
-            return Err("it has control characters, or a long text".to_owned());
+            return Err("it has control characters or an overlong text".to_owned());
         }
         Ok(())
     }
@@ -254,9 +253,9 @@ pub(crate) struct Journal {
 impl Journal {
     pub(crate) fn parse(path: &Path, bytes: &[u8]) -> Result<Self, JournalError> {
         let damaged = |why: &str| JournalError::Damaged { path: path.into(), why: why.into() };
-        let text = std::str::from_utf8(bytes).map_err(|_| damaged("it is no text"))?;
+        let text = std::str::from_utf8(bytes).map_err(|_| damaged("it is not text"))?;
         // A torn write leaves a partial line after the last newline.
-        let (whole, _torn) = text.rsplit_once('\n').ok_or_else(|| damaged("it is cut short"))?;
+        let (whole, _torn) = text.rsplit_once('\n').ok_or_else(|| damaged("it is truncated"))?;
         let mut lines = whole.split('\n');
         let first = lines.next().unwrap_or_default();
         let Some(Line::Begun(begun)) = Line::parse(first) else {
@@ -299,7 +298,7 @@ impl Journal {
             false => Err(format!("'{}' was not planned", shown(key))),
         };
         match line {
-            Line::Begun(_) => return Err("a second beginning".to_owned()),
+            Line::Begun(_) => return Err("a second header".to_owned()),
             Line::Set { key, now } => {
                 planned(&key)?;
                 check_value(&key, &now)?;
@@ -319,7 +318,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Whether it belongs to this host.
+    /// Returns true if it belongs to this host.
     pub(crate) fn check(&self, here: &Identity) -> Result<(), JournalError> {
         let there = &self.begun.identity;
         if there.machine != here.machine {
@@ -333,8 +332,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Whether its values are those of another network namespace of this boot: no matter of this
-    /// host's.
+    /// Returns true if its values are those of another network namespace of this boot: no matter of
+    /// this host's.
     pub(crate) fn is_of_other_network(&self, here: &Identity) -> bool {
         let there = &self.begun.identity;
         there.machine == here.machine && there.boot == here.boot && !there.is_same_network(here)
@@ -347,11 +346,11 @@ impl Journal {
 
 fn check_value(key: &str, value: &str) -> Result<(), String> {
     if !is_key(key) {
-        return Err(format!("it sets '{}', which Longhaul does not", shown(key)));
+        return Err(format!("it sets '{}', which Longhaul does not change", shown(key)));
     }
     match is_value(key, value) {
         true => Ok(()),
-        false => Err(format!("it gives {key} a value of another form")),
+        false => Err(format!("it gives {key} a value in the wrong format")),
     }
 }
 
@@ -383,7 +382,9 @@ impl JournalStore<'_> {
 
     /// Creates a journal and syncs it to disk.
     pub(crate) fn begin(&self, begun: Begun) -> Result<Journal, JournalError> {
-        self.disk.make_folder(self.folder).map_err(access("make a folder for", self.folder))?;
+        self.disk
+            .make_folder(self.folder)
+            .map_err(access("create a directory for", self.folder))?;
         let text = Line::Begun(begun.clone()).text().map_err(access("write", self.folder))?;
         let path = self.write_next(self.numbers()?.into_iter().max(), text.as_bytes())?;
         let (set, refused) = (BTreeMap::new(), BTreeSet::new());
@@ -445,7 +446,7 @@ impl JournalStore<'_> {
     }
 }
 
-/// Whether Longhaul creates a file of this name in a directory of journals.
+/// Returns true if Longhaul creates a file of this name in a directory of journals.
 #[must_use]
 pub fn is_journal_file(name: &str) -> bool {
     let set_aside = || name.strip_suffix(SET_ASIDE).is_some_and(|name| number(name).is_some());

@@ -36,10 +36,10 @@ pub(crate) fn contradicted<'v>(text: &str, values: &[(&'v str, &str)]) -> Option
 /// another program or an attacker.
 ///
 /// # Errors
-/// What is wrong, with its line.
+/// The error, with its line.
 pub(crate) fn check(text: &str) -> Result<(), String> {
     if text.len() as u64 > MAX_BYTES || text.lines().count() > MAX_LINES {
-        return Err("it is longer than any that Longhaul writes".to_owned());
+        return Err("it is longer than Longhaul writes".to_owned());
     }
     for (number, line) in (1..).zip(text.split('\n')) {
         let line = line.strip_suffix('\r').unwrap_or(line).trim_matches([' ', '\t']);
@@ -51,10 +51,10 @@ pub(crate) fn check(text: &str) -> Result<(), String> {
         }
         let (key, value) = pair(line).unwrap_or((line.to_owned(), String::new()));
         if !is_key(&key) {
-            return Err(format!("line {number} is about '{}', not set by Longhaul", shown(&key)));
+            return Err(format!("line {number} sets '{}', which Longhaul does not", shown(&key)));
         }
         if !is_value(&key, &value) {
-            return Err(format!("line {number} gives {key} a value of another form"));
+            return Err(format!("line {number} gives {key} a value in the wrong format"));
         }
     }
     Ok(())
@@ -101,11 +101,11 @@ mod tests {
         assert_eq!(check(&own), Ok(()));
         assert_eq!(check("# by hand: more\n\n; or less\n-net/ipv4/tcp_sack = 1"), Ok(()));
         for (text, says) in [
-            ("kernel.core_pattern = |/tmp/x\n", "line 1 is about 'kernel.core_pattern'"),
+            ("kernel.core_pattern = |/tmp/x\n", "line 1 sets 'kernel.core_pattern'"),
             ("# x\n-kernel.core_pattern=|/tmp/x\n", "line 2"),
             ("net.ipv4.ip_forward = 1", "net.ipv4.ip_forward"),
             ("net.ipv4.tcp_rmem = 1 2 3\rkernel.panic = 1\n", "control characters"),
-            ("net.ipv4.tcp_rmem = 1 2\n", "another form"),
+            ("net.ipv4.tcp_rmem = 1 2\n", "wrong format"),
             ("nonsense\n", "'nonsense'"),
             (&"#\n".repeat(1001), "longer"),
             (&"#".repeat(70_000), "longer"),

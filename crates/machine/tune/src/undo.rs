@@ -67,7 +67,7 @@ impl Tuner<'_> {
                 report.remain -= 1;
             } else {
                 report.notes.push(format!(
-                    "the previous values are still in {}; remove it to accept the present ones",
+                    "the previous values are still in {}; remove it to accept the current ones",
                     journal.path.display()
                 ));
             }

@@ -49,7 +49,7 @@ pub fn transfer_time(question: &TransferQuestion) -> Result<CalcResult, CalcErro
             figures::bytes(asked.size),
             figures::rate(asked.link)
         ),
-        source: "without handshake, slow start and loss",
+        source: "without handshake, slow start or loss",
     });
     Ok(CalcResult {
         schema: SHEET_SCHEMA,

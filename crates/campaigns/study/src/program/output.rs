@@ -1,4 +1,4 @@
-//! What a program's output says.
+//! The figures in a program's output.
 
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -33,7 +33,7 @@ pub struct Unit {
     bps: u32,
 }
 
-/// What a program reported of a transfer.
+/// A program's report of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reported {
     /// Goodput in bit/s.
@@ -77,7 +77,7 @@ impl Output {
         }
     }
 
-    /// What the output of a client says.
+    /// Reads the output of a client.
     ///
     /// # Errors
     /// It does not have what this reads, in words.
@@ -95,8 +95,8 @@ impl Output {
         // A rate above what any network has is no measurement.
         let plausible = |rate: f64| (0.0..=BitRate::MAX.as_f64()).contains(&rate);
         let reported = reported.filter(|(rate, _)| plausible(*rate));
-        let (rate, seconds) = reported
-            .ok_or_else(|| format!("its output has no goodput as '{self}' would have it"))?;
+        let (rate, seconds) =
+            reported.ok_or_else(|| format!("its output has no goodput in the form '{self}'"))?;
         let seconds = seconds.filter(|seconds| seconds.is_finite() && *seconds > 0.0);
         Ok(Reported { rate: BitRate::from_bps_f64(rate), seconds })
     }

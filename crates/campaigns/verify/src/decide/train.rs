@@ -225,7 +225,7 @@ impl TrainTest {
         let train = Train::read(&arrivals);
         let sentence = match train.limit() {
             Some(limit) => format!(
-                "Of policer and shallow-queue it is {}: {}; a queue delays packets before it \
+                "Between policer and shallow-queue it is {}: {}; a queue delays packets before it \
                  overflows, and a policer delays none.",
                 limit.name(),
                 train.saw()

@@ -53,7 +53,7 @@ fn naks(run: &Run<'_>) -> impl Iterator<Item = Naks> {
     marked.map(|(bin, count)| Naks { t_s: bin.middle_s(), value: bin.rate.as_f64(), count })
 }
 
-/// What was read of the file that is sent, if it is one.
+/// The read rate of the file that is sent, if it is one.
 fn disk(run: &Run<'_>) -> Option<Curve> {
     let bins = series::disk(run.measurement);
     let points: Vec<(f64, f64)> =
@@ -144,7 +144,7 @@ fn source_note(page: &Page<'_>) -> String {
         None => return String::new(),
     };
     let reads = page.runs.iter().any(|run| !series::disk(run.measurement).is_empty());
-    let disk = if reads { ", and what was read of the file that is sent" } else { "" };
+    let disk = if reads { ", and the rate at which the file is read" } else { "" };
     format!("{note} Dashed: predicted rate{disk}.")
 }
 
