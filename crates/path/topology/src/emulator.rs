@@ -67,7 +67,7 @@ pub fn for_emulator(path: &PathSpec, emulator: Emulator) -> EmulatorSettings {
     settings
 }
 
-/// Whether an emulator has an effect, as `Direction::effects` words it.
+/// Returns true if an emulator has an effect, as `Direction::effects` words it.
 fn has(emulator: Emulator, direction: &Direction, effect: &str) -> bool {
     if effect.starts_with("loss ") {
         return match direction.config().loss {

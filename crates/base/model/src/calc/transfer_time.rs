@@ -110,7 +110,7 @@ fn time_answer(congestion: Congestion, ramp: &RampUp, asked: &Transfer) -> Answe
     }
 }
 
-/// Whether the rest fits into the last window of slow start.
+/// Returns true if the rest fits into the last window of slow start.
 fn ends_in_slow_start(ramp: &RampUp, asked: &Transfer) -> bool {
     let window = f64::from(asked.initial) * asked.mss.as_f64() * 2f64.powf(f64::from(ramp.rounds));
     let left = asked.size.as_f64() - ramp.slow_start.as_f64();

@@ -32,7 +32,7 @@ const MAX_TRAINS: u32 = 3;
 /// Maximum bytes and seconds of a train.
 const MAX_BYTES: ByteCount = ByteCount::from_bytes(6_000_000);
 const MAX_SECONDS: f64 = 2.0;
-/// What the last datagrams may take to arrive.
+/// The time that the last datagrams may take to arrive.
 const ARRIVAL_SECONDS: f64 = 0.5;
 /// A train of fewer bytes shows nothing: a hundred datagrams.
 const MIN_BYTES: ByteCount = ByteCount::from_bytes(150_000);
@@ -77,7 +77,7 @@ pub(super) fn propose(
         return None;
     }
     let test = TrainTest::new(m, finding);
-    // What the usual test tells is better than nothing.
+    // The result of the usual test is better than nothing.
     (test.is_ok() || !is_other).then_some(test)
 }
 
@@ -184,7 +184,7 @@ impl TrainTest {
         format!("-u -b {}kbit -n {}", self.top().bps().div_ceil(1_000), self.bytes().bytes())
     }
 
-    /// What the next train is for, in one line.
+    /// The purpose of the next train, in one line.
     #[must_use]
     pub fn announcement(&self) -> String {
         let names: Vec<&str> = self.between.iter().map(|limit| limit.name()).collect();

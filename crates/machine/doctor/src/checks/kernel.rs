@@ -1,4 +1,4 @@
-//! What this kernel version supports.
+//! The features of this kernel version.
 
 use super::{check, pass_or, unread};
 use crate::facts::{Fact, Facts};
