@@ -26,7 +26,7 @@ pub const SEND_SHARE: f64 = 0.5;
 /// send buffer 0.79 to 0.86 (Linux 6.18, MTU 1500, RTT 100 to 200 ms, 34 to 815 Mbit/s).
 pub const AUTOTUNED_SHARES: [f64; 2] = [0.5, 0.86];
 
-/// What the buffers of two hosts have to sustain.
+/// The rate and path that the buffers of two hosts have to sustain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BufferTarget {
     /// The bottleneck rate, of all connections together.
@@ -97,7 +97,7 @@ impl BufferTarget {
         }
         let percent = valid_share(share) * 100.0;
         text + &format!(
-            "; about {percent:.0} % of a buffer {use_of_share}, so with head room it is {buffer}"
+            "; about {percent:.0} % of a buffer {use_of_share}, so with headroom it is {buffer}"
         )
     }
 }

@@ -53,7 +53,7 @@ const MIN_MSS: u64 = 48;
 pub enum CalcError {
     /// Not exactly two of the three.
     #[error(
-        "give exactly two of {}, {} and {}: the third is computed",
+        "give exactly two of {}, {} and {}; the third is computed",
         Field::Rate,
         Field::Rtt,
         Field::Window
@@ -81,7 +81,7 @@ pub enum CalcError {
     #[error("{0} is out of range: give {1} {2}")]
     Frame(String, Field, &'static str),
     /// The loss is zero.
-    #[error("without loss {0} has no bound: give a loss above zero, as in 0.1%")]
+    #[error("without loss {0} is unbounded: give a loss above zero, as in 0.1%")]
     NoLoss(&'static str),
     /// Neither a loss nor a rate.
     #[error(
@@ -101,7 +101,7 @@ pub enum CalcError {
     )]
     BbrLoss,
     /// The rate exceeds the link rate.
-    #[error("{0} is over the link rate of {1}: give at most that")]
+    #[error("{0} exceeds the link rate of {1}: give at most that")]
     Target(units::BitRate, units::BitRate),
     /// The data reduction ratio is out of range.
     #[error("a data reduction of {0}:1 is out of range: give 1:1 to 1000:1, as in 3:1")]

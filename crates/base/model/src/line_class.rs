@@ -14,13 +14,13 @@ pub const LINE_RATES: [(BitRate, &str); 6] = [
     ),
     (
         BitRate::from_bps(100_000_000),
-        "an adapter or dongle with Fast Ethernet, a cable of which only two pairs connect, or a \
-         plan of that rate",
+        "an adapter or dongle with Fast Ethernet, a cable with only two connected pairs, or a plan \
+         of that rate",
     ),
     (
         BitRate::from_bps(1_000_000_000),
-        "a gigabit port: adapter, switch or gateway. Where the plan is faster, look for the port \
-         of 1 Gbit/s between",
+        "a gigabit port: adapter, switch or gateway. If the plan is faster, look for the 1 Gbit/s \
+         port in between",
     ),
     (BitRate::from_bps(2_500_000_000), "2.5GBASE-T, or a plan of that rate"),
     (BitRate::from_bps(5_000_000_000), "5GBASE-T, or a plan of that rate"),
@@ -42,7 +42,7 @@ pub struct LineClass {
     pub link: BitRate,
     /// TCP's payload of it: full frames of 1500 bytes with timestamps, no SACK blocks.
     pub goodput: BitRate,
-    /// What usually is that slow.
+    /// The device or plan that usually has this rate.
     pub means: &'static str,
 }
 

@@ -25,8 +25,8 @@ pub const HEAD_ROOM: f64 = 2.0;
 /// A window above TCP's maximum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "a window of {window} is over 1 GiB (65535 x 2^14 bytes), the most RFC 7323 can announce: \
-     use at least {streams} streams"
+    "a window of {window} exceeds 1 GiB (65535 x 2^14 bytes), the maximum that RFC 7323 can \
+     announce: use at least {streams} streams"
 )]
 pub struct WindowTooLarge {
     /// The requested window.

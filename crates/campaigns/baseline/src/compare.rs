@@ -87,7 +87,7 @@ fn sentence(conditions: &[ComparedCondition]) -> String {
     let count = conditions.len();
     let tested = conditions.iter().filter(|one| one.significant.is_some()).count();
     if tested == 0 {
-        return format!("No condition of {count} has enough tests to compare.");
+        return format!("None of {count} conditions has enough tests to compare.");
     }
     let differ: Vec<String> = conditions
         .iter()
@@ -96,14 +96,14 @@ fn sentence(conditions: &[ComparedCondition]) -> String {
             let found = &one.comparison;
             let [before, now] = [found.baseline_bps, found.now_bps].map(BitRate::from_bps_f64);
             let by = found.difference_share.map_or(String::new(), |s| format!("{}, ", change(s)));
-            format!("{} {by}{now} against {before}", one.condition)
+            format!("{} {by}{now} vs. {before}", one.condition)
         })
         .collect();
     let rises: Vec<String> = conditions
         .iter()
         .filter_map(|one| Some((one, one.rise.filter(|rise| rise.significant == Some(true))?)))
         .map(|(one, rise)| {
-            format!("{} {:.0} ms against {:.0} ms", one.condition, rise.now_ms, rise.baseline_ms)
+            format!("{} {:.0} ms vs. {:.0} ms", one.condition, rise.now_ms, rise.baseline_ms)
         })
         .collect();
     let goodput = match differ.as_slice() {
@@ -116,11 +116,11 @@ fn sentence(conditions: &[ComparedCondition]) -> String {
     };
     match rises.as_slice() {
         [] => format!("{goodput}."),
-        all => format!("{goodput}. The rise of the RTT under load changed: {}.", all.join("; ")),
+        all => format!("{goodput}. The RTT rise under load changed: {}.", all.join("; ")),
     }
 }
 
-/// What besides the path may explain a difference.
+/// Causes besides the path that may explain a difference.
 fn warnings(earlier: &BaselineReport, now: &BaselineReport) -> Vec<String> {
     let mut warnings = Vec::new();
     let mut differs = |what: &str, before: &str, after: &str| {
@@ -129,10 +129,10 @@ fn warnings(earlier: &BaselineReport, now: &BaselineReport) -> Vec<String> {
         }
     };
     differs("the server", &earlier.target, &now.target);
-    differs("the server's program", &earlier.peer, &now.peer);
+    differs("the server software", &earlier.peer, &now.peer);
     differs("the kernel", &earlier.host.kernel, &now.host.kernel);
     let seconds = |report: &BaselineReport| format!("{} s", report.duration_s);
-    differs("the length of the tests", &seconds(earlier), &seconds(now));
+    differs("the test duration", &seconds(earlier), &seconds(now));
     let link = |report: &BaselineReport| {
         report.link_bps.map_or_else(|| "unknown".to_owned(), |rate| rate.to_string())
     };
@@ -174,7 +174,7 @@ mod tests {
         assert_eq!(slower.len(), 2);
         assert!(slower.iter().all(|one| one.condition.family == Ipv6));
         assert!(found.sentence.contains("in 2 of 8 conditions: IPv6 upload, 4 streams -50 %"));
-        assert!(found.sentence.contains("80 ms against 20 ms"), "{}", found.sentence);
+        assert!(found.sentence.contains("80 ms vs. 20 ms"), "{}", found.sentence);
         assert_eq!(found.warnings, ["the server differs: elsewhere, server.example.net before"]);
         // Only conditions with several streams measure it.
         let rises = found.conditions.iter().filter(|one| one.rise.is_some()).count();

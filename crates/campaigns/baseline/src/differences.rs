@@ -39,7 +39,8 @@ pub fn differences(conditions: &[BaselineCondition]) -> Vec<BaselineDifference> 
     all
 }
 
-/// Whether the second is the first but for this factor: the first is IPv4, upload, one stream.
+/// Returns true if the second is the first but for this factor: the first is IPv4, upload, one
+/// stream.
 fn differ_in(factor: ConditionFactor, first: &TestCondition, second: &TestCondition) -> bool {
     let family = first.family == second.family;
     let direction = first.direction == second.direction;
@@ -70,7 +71,7 @@ fn difference(
     }
 }
 
-/// What is compared, and what both have in common.
+/// The compared properties, and the conditions that both have in common.
 fn names(one: &BaselineDifference) -> (String, String, String) {
     let (first, second) = (&one.first, &one.second);
     let [family, direction, streams] =
@@ -98,11 +99,11 @@ fn sentence(one: &BaselineDifference) -> String {
         (Some(false), _) => "not significant",
         (Some(true), true) => "significant",
         (Some(true), false) if one.factor == ConditionFactor::Family => {
-            "significant, but not more than IPv6's longer header or little more"
+            "significant, but hardly more than IPv6's longer header explains"
         }
         (Some(true), false) => "significant, but small",
     };
-    format!("{what} against {against} ({both}): {now} against {before}{by}; {verdict}")
+    format!("{what} vs. {against} ({both}): {now} vs. {before}{by}; {verdict}")
 }
 
 #[cfg(test)]
@@ -134,8 +135,7 @@ mod tests {
         assert!(first.matters && first.factor == ConditionFactor::Family);
         assert_eq!(
             first.comparison.sentence,
-            "IPv6 against IPv4 (upload, 1 stream): 400 Mbit/s against 942 Mbit/s (-57.5 %); \
-             significant"
+            "IPv6 vs. IPv4 (upload, 1 stream): 400 Mbit/s vs. 942 Mbit/s (-57.5 %); significant"
         );
         assert!(found[4..].iter().all(|one| !one.matters));
     }

@@ -13,9 +13,9 @@ const LATE_MS: f64 = 2.0;
 pub struct RttChoice {
     /// The RTT, ms.
     pub rtt_ms: Option<f64>,
-    /// What it is from.
+    /// The source of the RTT.
     pub from: Option<RttSource>,
-    /// What was wrong with ICMP, if anything.
+    /// The problem with ICMP, if any.
     pub warning: Option<String>,
 }
 
@@ -28,17 +28,15 @@ pub fn choose_rtt(icmp: Option<f64>, handshake: Option<f64>) -> RttChoice {
             Some(syn),
             Some(RttSource::Handshake),
             Some(format!(
-                "ICMP is answered late ({icmp:.1} ms, the TCP handshake takes {syn:.1} ms): it has \
-                 a low priority there, so the handshake's RTT counts"
+                "ICMP replies are late ({icmp:.1} ms; the TCP handshake takes {syn:.1} ms): ICMP \
+                 has low priority there, so the handshake's RTT is used"
             )),
         ),
         (Some(icmp), _) => of(Some(icmp), Some(RttSource::Icmp), None),
         (None, Some(syn)) => of(
             Some(syn),
             Some(RttSource::Handshake),
-            Some(format!(
-                "ICMP is not answered: the RTT is that of the TCP handshake, {syn:.1} ms"
-            )),
+            Some(format!("No ICMP replies: the RTT is that of the TCP handshake, {syn:.1} ms")),
         ),
         (None, None) => of(None, None, None),
     }
@@ -60,7 +58,7 @@ mod tests {
         assert_eq!(from(Some(2.6), Some(0.5)), Some(RttSource::Handshake));
         let silent = choose_rtt(None, Some(15.0));
         assert_eq!((silent.rtt_ms, silent.from), (Some(15.0), Some(RttSource::Handshake)));
-        assert!(silent.warning.unwrap().contains("not answered"));
+        assert!(silent.warning.unwrap().contains("No ICMP replies"));
         assert_eq!(choose_rtt(None, None).rtt_ms, None);
     }
 }

@@ -21,7 +21,7 @@ pub enum ProbedServer {
     Alive {
         /// The RTT that counts, ms.
         rtt_ms: f64,
-        /// What it is from.
+        /// The source of the RTT.
         from: RttSource,
     },
     /// It does not, or its port is closed.
@@ -91,7 +91,9 @@ pub fn choose_server(
             (None, Some(ProbedServer::Alive { rtt_ms, from })) => {
                 (Some(*rtt_ms), Some(*from), None)
             }
-            (None, Some(ProbedServer::Dead(why))) => (None, None, Some(format!("dead: {why}"))),
+            (None, Some(ProbedServer::Dead(why))) => {
+                (None, None, Some(format!("unreachable: {why}")))
+            }
             (None, None) => (None, None, Some("not probed".to_owned())),
         };
         ServerCandidate {
@@ -116,7 +118,7 @@ pub fn choose_server(
     for server in servers.iter_mut().skip(1) {
         if let (Some(rtt), Some(nearest)) = (server.rtt_ms, nearest) {
             server.rejected =
-                Some(format!("farther: {rtt:.1} ms, the nearest has {nearest:.1} ms"));
+                Some(format!("farther: {rtt:.1} ms, the nearest is at {nearest:.1} ms"));
         }
     }
     ServerChoice {
@@ -124,9 +126,12 @@ pub fn choose_server(
         needed_bps: needed.rate,
         needed_from: match standard {
             Standard::Needed => needed.from.clone(),
-            Standard::Unstated => format!("{}; no server states as much", needed.from),
+            Standard::Unstated => format!("{}; no server states such a rate", needed.from),
             Standard::Highest(highest) => {
-                format!("{}; the fastest server has {highest}, which limits the tests", needed.from)
+                format!(
+                    "{}; the fastest server offers {highest}, which limits the tests",
+                    needed.from
+                )
             }
         },
         servers,
@@ -191,8 +196,8 @@ mod tests {
         };
         let expected = [
             ("near", None),
-            ("far", Some("farther: 80.0 ms, the nearest has 9.0 ms")),
-            ("dead", Some("dead: no reply")),
+            ("far", Some("farther: 80.0 ms, the nearest is at 9.0 ms")),
+            ("dead", Some("unreachable: no reply")),
             ("slow", Some("too slow: 1 Gbit/s, 2.5 Gbit/s needed")),
             ("unstated", Some("the list does not state its rate")),
         ];
@@ -224,7 +229,7 @@ mod tests {
         let list = [listed("a", Some(10.0))];
         let dead = [Some(ProbedServer::Dead("refused".to_owned()))];
         let mut choice = choose_server("list", &list, &needed(), &dead);
-        assert_eq!(choice.servers[0].rejected.as_deref(), Some("dead: refused"));
+        assert_eq!(choice.servers[0].rejected.as_deref(), Some("unreachable: refused"));
         assert!(!reject_chosen(&mut choice, "again"));
     }
 }

@@ -33,7 +33,7 @@ pub enum ListError {
         problem: FormatError,
     },
     /// Too many servers.
-    #[error("more than {MAX_SERVERS} servers: shorten the list to those in question")]
+    #[error("more than {MAX_SERVERS} servers: shorten the list")]
     TooMany,
 }
 
@@ -41,13 +41,13 @@ pub enum ListError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "each message says what its fields are")]
 pub enum FormatError {
-    #[error("it has no server")]
+    #[error("it lists no servers")]
     Empty,
     #[error("line {line}: {problem}")]
     Line { line: usize, problem: EntryError },
-    #[error("it begins like JSON and is not: {0}")]
+    #[error("it starts like JSON but is invalid: {0}")]
     NotJson(String),
-    #[error("this JSON is no list of servers")]
+    #[error("this JSON is not a list of servers")]
     OtherJson,
     #[error("entry {entry}: {problem}")]
     Entry { entry: usize, problem: EntryError },
@@ -57,15 +57,15 @@ pub enum FormatError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "each message says what its fields are")]
 pub enum EntryError {
-    #[error("'{0}' is no port or range of ports")]
+    #[error("'{0}' is not a port or port range")]
     Ports(String),
-    #[error("'{0}' is no host name or address")]
+    #[error("'{0}' is not a host name or address")]
     Host(String),
     #[error(transparent)]
     Rate(#[from] units::ParseError),
-    #[error("it is no object")]
+    #[error("it is not an object")]
     NotAnObject,
-    #[error("it has no field IP/HOST")]
+    #[error("it lacks the field IP/HOST")]
     NoHost,
 }
 
@@ -302,15 +302,15 @@ mod tests {
         for (text, part) in [
             ("", "no server"),
             ("# nothing\n", "no server"),
-            ("a.example.net 5201\nThe quick brown fox", "line 2: 'quick' is no port"),
-            ("a.example.net 99999", "line 1: '99999' is no port"),
-            ("a.example.net 5210-5201", "line 1: '5210-5201' is no port"),
+            ("a.example.net 5201\nThe quick brown fox", "line 2: 'quick' is not a port"),
+            ("a.example.net 99999", "line 1: '99999' is not a port"),
+            ("a.example.net 5210-5201", "line 1: '5210-5201' is not a port"),
             ("-oProxyCommand=x 5201", "no host name"),
             ("a.example.net 5201 fast", "is not a rate"),
-            ("[{\"IP/HOST\":\"a\"", "begins like JSON"),
-            ("{\"end\":{}}", "no list of servers"),
-            ("[1]", "entry 1: it is no object"),
-            ("[{\"PORT\":1}]", "entry 1: it has no field IP/HOST"),
+            ("[{\"IP/HOST\":\"a\"", "starts like JSON"),
+            ("{\"end\":{}}", "not a list of servers"),
+            ("[1]", "entry 1: it is not an object"),
+            ("[{\"PORT\":1}]", "entry 1: it lacks the field IP/HOST"),
             ("[{\"IP/HOST\":\"a;b\"}]", "entry 1: 'a;b' is no host name"),
             ("[]", "no server"),
         ] {

@@ -1,4 +1,5 @@
-//! What to do first: what makes the measurement itself doubtful, then what costs most.
+//! The next steps: first against doubts about the measurement itself, then against the costliest
+//! limits.
 
 use record::{
     Action, AlsoShows, BaselineCondition, BaselineDifference, BaselineReport, BaselineStep,
@@ -37,8 +38,8 @@ pub fn steps(report: &BaselineReport) -> Vec<BaselineStep> {
     steps.truncate(MAX_STEPS);
     if steps.is_empty() {
         let text = if report.interrupted {
-            "Repeat the baseline to the end: an interrupted one shows nothing to fix so far, and is \
-             no result to compare with"
+            "Repeat the baseline to completion: this one was interrupted; it shows nothing to fix \
+             so far, and later baselines cannot be compared with it"
         } else {
             "Nothing to fix: keep this result, and compare a later baseline with it"
         };
@@ -62,8 +63,8 @@ fn doubts(report: &BaselineReport) -> Vec<BaselineStep> {
     let cdn = report.paths.iter().find_map(|path| path.cdn.as_ref());
     let of_cdn = cdn.map(|cdn| {
         let text = format!(
-            "The server's address belongs to {cdn}: measure to a host of your own, or a public \
-             server, to learn of the path and not of the network's nearest site"
+            "The server's address belongs to {cdn}: measure to a host of your own or a public \
+             server, so that the path is tested and not the network's nearest site"
         );
         let elsewhere = Action::Baseline { host: String::new(), port: 0 };
         step(text, Some(elsewhere.command()))
@@ -78,17 +79,17 @@ fn link(report: &BaselineReport) -> Option<BaselineStep> {
     let (link, median) = (found.link_bps, found.median_bps);
     let text = match report.link_bps {
         Some(own) if own > link => format!(
-            "Find the link of {link}: {} reaches its payload rate ({median}), while this host's \
-             link has {own}. It is {}",
+            "Find the {link} link: {} reaches its payload rate ({median}), but this host's link \
+             runs at {own}. It is {}",
             found.condition, found.means
         ),
         Some(own) if own == link => format!(
-            "This host's own link of {link} is saturated ({median} of payload): more needs a \
+            "This host's own {link} link is saturated ({median} of payload): a higher rate needs a \
              faster device, cable and port"
         ),
         _ => format!(
-            "{} reaches the payload rate of a link of {link} ({median}): {}. Where more is paid \
-             for, look for it",
+            "{} reaches the payload rate of a {link} link ({median}): {}. If your plan is faster, \
+             look for that link",
             found.condition, found.means
         ),
     };
@@ -163,7 +164,7 @@ fn limits(report: &BaselineReport, explained: &mut BTreeSet<Limit>) -> Vec<Basel
     steps
 }
 
-/// Whether the bottleneck, saturated by another number of streams, carries no more.
+/// Returns true if the bottleneck, saturated by another number of streams, carries no more.
 fn costs_nothing(one: &BaselineCondition, report: &BaselineReport) -> bool {
     let same_path = |other: &&BaselineCondition| {
         other.condition.family == one.condition.family
@@ -175,7 +176,7 @@ fn costs_nothing(one: &BaselineCondition, report: &BaselineReport) -> bool {
     saturated.filter_map(|other| other.summary.median_bps).any(|rate| median >= rate * SAME_RATE)
 }
 
-/// What to do about a condition's limit: its first remedy, else what its finding ends with.
+/// The step against a condition's limit: its first remedy, else the end of its finding.
 fn fix(of: &BaselineCondition, report: &BaselineReport) -> String {
     let finding = of.finding.as_ref();
     let remedy = finding.and_then(|finding| finding.remedies.first());
@@ -231,7 +232,7 @@ fn direction(report: &BaselineReport) -> Option<BaselineStep> {
     }
     Some(step(
         format!(
-            "The directions differ: {}. Usual with cable, DSL, PON and mobile plans; where the \
+            "The directions differ: {}. This is usual for cable, DSL, PON and mobile plans; if the \
              plan is symmetric, ask the provider",
             found.comparison.sentence
         ),
@@ -261,8 +262,10 @@ fn bufferbloat(report: &BaselineReport) -> Vec<BaselineStep> {
         // A tenth below, so that the queue is in the router that manages it.
         let shaped = BitRate::from_bps_f64(median * 0.9);
         let place = match direction {
-            Direction::Reverse => "for what arrives, at the router's ingress or the provider's end",
-            _ => "for what is sent, at the router",
+            Direction::Reverse => {
+                "for received traffic, at the router's ingress or the provider's end"
+            }
+            _ => "for sent traffic, at the router",
         };
         steps.push(step(
             format!(
@@ -304,9 +307,9 @@ mod tests {
     fn what_makes_the_result_doubtful_comes_first() {
         let mut found = report(&[Ipv4], |_| 941.0, 300.0);
         found.link_bps = Some(BitRate::from_bps(2_500_000_000));
-        assert!(first(&found).starts_with("Find the link of 1 Gbit/s: IPv4"), "{found:?}");
+        assert!(first(&found).starts_with("Find the 1 Gbit/s link: IPv4"), "{found:?}");
         found.link_bps = Some(BitRate::from_bps(1_000_000_000));
-        assert!(first(&found).starts_with("This host's own link of 1 Gbit/s is saturated"));
+        assert!(first(&found).starts_with("This host's own 1 Gbit/s link is saturated"));
         found.checks.push(Check {
             id: "cpu.governor".to_owned(),
             area: Area::Cpu,

@@ -19,7 +19,7 @@ use std::time::Duration;
 use study::{CellRun, Part, Test};
 use topology::PathSpec;
 
-/// What all runs of a study share.
+/// The state that all runs of a study share.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     pub(crate) shares: WindowShares,
@@ -94,7 +94,7 @@ pub(crate) fn run(
     let flows = transfers::run(&lab, &test, shared, stop);
     let took = began.elapsed();
     if test.has_foreign_programs() && !kill_all() {
-        let why = "its processes could not be ended".to_owned();
+        let why = "its processes could not be terminated".to_owned();
         return Err(AttemptError::Program { flow: "a program".to_owned(), why });
     }
     let path_report = path_report(lab.finish()?);
@@ -156,7 +156,7 @@ fn path_report(report: LabReport) -> PathReport {
     whole
 }
 
-/// What is diagnosed: of a test in both directions, the client's.
+/// The measurement to diagnose: for a test in both directions, the client's.
 fn diagnosed(measurement: &Measurement) -> Measurement {
     match measurement.spec.direction {
         Direction::Both => measurement.one_direction(false),

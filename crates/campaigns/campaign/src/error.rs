@@ -27,7 +27,7 @@ pub enum CampaignError {
     },
     /// It has the results of another plan.
     #[error(
-        "{} has the results of another plan or form; give another directory with {}",
+        "{} holds the results of another plan or form; give another directory with {}",
         folder.display(),
         Field::Out
     )]
@@ -43,8 +43,8 @@ pub enum CampaignError {
     },
     /// A later version of longhaul wrote it.
     #[error(
-        "{} has version {version} of a study's tables, which this version cannot read; use the \
-         version of longhaul that wrote it",
+        "{} has study tables of version {version}, which this version cannot read; use the version \
+         of longhaul that wrote it",
         file.display()
     )]
     Version {
@@ -55,7 +55,7 @@ pub enum CampaignError {
     },
     /// There is no space left.
     #[error(
-        "no space left for {}: everything measured until now is kept; free space and run the same \
+        "no space left for {}: everything measured so far is kept; free space and run the same \
          command again to resume",
         file.display()
     )]
@@ -64,11 +64,11 @@ pub enum CampaignError {
         file: PathBuf,
     },
     /// It is not a study's store, or it is damaged.
-    #[error("{} is not a readable store of a study: {why}", file.display())]
+    #[error("{} is not a readable study store: {why}", file.display())]
     Damaged {
         /// The store.
         file: PathBuf,
-        /// What is wrong.
+        /// The error.
         why: String,
     },
     /// The lab of a cell cannot be built.
@@ -77,7 +77,7 @@ pub enum CampaignError {
     /// The sandbox lacks something.
     #[error("{step} failed: {source}")]
     System {
-        /// What failed.
+        /// The step that failed.
         step: &'static str,
         /// The system's error.
         source: io::Error,
@@ -93,7 +93,7 @@ pub enum CampaignError {
         source: io::Error,
     },
     /// A real host cannot be used.
-    #[error("{0}; what was measured until now is kept: run the same command again to resume")]
+    #[error("{0}; everything measured so far is kept: run the same command again to resume")]
     Hosts(String),
     /// Stopped by the user.
     #[error("interrupted; run the same command again to resume")]

@@ -17,7 +17,7 @@ use study::Traffic;
 use study::program::{self, CommandLine, Placeholder, Program, Reported};
 use units::ByteCount;
 
-/// What a program may print to each of its streams, in bytes.
+/// The most that a program may print to each of its streams, in bytes.
 const MAX_OUTPUT: usize = 1 << 20;
 
 /// How long a server may take until it listens.
@@ -29,7 +29,7 @@ const GRACE: Duration = Duration::from_secs(30);
 /// How often the streams of programs are read.
 const POLL: Duration = Duration::from_millis(20);
 
-/// What runs programs, once in a sandbox.
+/// Runs programs, once in a sandbox.
 #[derive(Debug)]
 pub(crate) struct Programs {
     reaper: Reaper,
@@ -72,7 +72,7 @@ impl Programs {
             files.collect()
         });
         let directory =
-            directory.map_err(|error| wrong(format!("cannot make its files: {error}")))?;
+            directory.map_err(|error| wrong(format!("cannot create its files: {error}")))?;
         let mut prepared =
             Prepared { programs: self, traffic, program, address, port, directory, server: None };
         if let Some(line) = &program.server {
@@ -100,7 +100,7 @@ pub(crate) struct Prepared<'a> {
 pub(crate) struct Transferred<'a> {
     /// The program.
     pub(crate) program: &'a Program,
-    /// What it said.
+    /// Its output.
     pub(crate) reported: Reported,
     /// When it was started.
     pub(crate) began: Instant,
@@ -132,13 +132,15 @@ impl<'a> Prepared<'a> {
         let give_up = clock::now() + LISTEN;
         let problem = loop {
             let listening = lab::wait_until_listening(host, server.program(), before, POLL)?;
-            // What it prints before it listens must not fill the pipe.
+            // Its output before it listens must not fill the pipe.
             server.collect()?;
             match listening {
                 Listening::Yes => return Ok(server),
                 Listening::NotYet if stop.is_raised() => return Err(AttemptError::Interrupted),
                 Listening::NotYet if clock::now() < give_up => {}
-                Listening::NotYet => break format!("does not listen after {} s", LISTEN.as_secs()),
+                Listening::NotYet => {
+                    break format!("is not listening after {} s", LISTEN.as_secs());
+                }
                 Listening::Ended(code) => {
                     let end = end(code, &server);
                     break format!("ended before it listened ({end}); keep it in the foreground");
@@ -172,7 +174,7 @@ impl<'a> Prepared<'a> {
             }
             if began.elapsed() > limit {
                 let limit = limit.as_secs();
-                return Err(self.wrong(format!("it was ended as it took more than {limit} s")));
+                return Err(self.wrong(format!("it was terminated after {limit} s")));
             }
         };
         running.collect()?;
@@ -200,7 +202,7 @@ fn end(code: i32, program: &Confined) -> String {
     format!("exit code {code}{last}")
 }
 
-/// What a test has in the place of a placeholder.
+/// The value that a test has for a placeholder.
 fn value(
     placeholder: Placeholder,
     traffic: &Traffic,

@@ -419,7 +419,7 @@ fn locked(directory: &Directory) -> io::Result<Option<File>> {
 fn host_facts() -> String {
     let kernel = sysctl::read("kernel.osrelease").unwrap_or_else(|_| "unknown".to_owned());
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    format!("Linux {kernel}, {cores} cores")
+    format!("Linux {kernel}, {cores} {}", if cores == 1 { "core" } else { "cores" })
 }
 
 /// The form of a study in its store.
@@ -439,7 +439,7 @@ fn pack(measurement: &Measurement) -> io::Result<Vec<u8>> {
     packer.finish()
 }
 
-/// What an error of SQLite means for a study.
+/// The meaning of an SQLite error for a study.
 fn classified(file: &Path, error: &rusqlite::Error) -> CampaignError {
     let file = file.to_owned();
     match error.sqlite_error_code() {

@@ -29,17 +29,17 @@ pub(crate) trait Testbed: Sync {
     /// Waits until another attempt is more likely to give a valid run.
     fn settle(&self, stop: &StopFlag);
 
-    /// Whether the study goes on after a run without a result, which is stored as failed then.
-    /// Called after each run.
+    /// Returns true if the study goes on after a run without a result, which is stored as failed
+    /// then. Called after each run.
     fn goes_on(&self, has_result: bool) -> bool;
 }
 
-/// What one attempt gave.
+/// The result of one attempt.
 #[derive(Debug)]
 pub(crate) struct Attempt {
     /// Why it is not what the plan asks for; empty if it is.
     pub(crate) reasons: Vec<String>,
-    /// Whether the machine disturbed it: it is repeated alone.
+    /// True if the machine disturbed it: it is repeated alone.
     pub(crate) disturbed: bool,
     /// From the first flow's first packet to the last one's result.
     pub(crate) took: Duration,
@@ -57,7 +57,7 @@ pub(crate) enum AttemptError {
     #[error("{flow}: {why}")]
     Program { flow: String, why: String },
     #[error(
-        "not run: {flow} sends a file of a slow disk, which needs FUSE: {source}; load it with \
+        "not run: {flow} sends a file from a slow disk, which needs FUSE: {source}; load it with \
          modprobe fuse, or give the container /dev/fuse"
     )]
     Disk { flow: String, source: io::Error },
@@ -67,7 +67,7 @@ pub(crate) enum AttemptError {
     Host(#[from] io::Error),
     #[error("{0}")]
     Path(String),
-    #[error("cannot make a token for the servers: {0}")]
+    #[error("cannot create a token for the servers: {0}")]
     Token(io::Error),
     #[error(transparent)]
     Remote(#[from] remote::RemoteError),

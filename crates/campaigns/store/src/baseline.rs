@@ -38,7 +38,7 @@ pub fn parse_baseline_report(path: &Path, text: &[u8]) -> Result<BaselineReport,
     let wrong = |why: String| LoadError::NoBaselineReport { path: path.to_owned(), why };
     let no_json = |error: serde_json::Error| {
         wrong(match error.is_data() {
-            true => format!("it is no baseline ({error})"),
+            true => format!("it is not a baseline ({error})"),
             false => format!("it is not JSON ({error})"),
         })
     };
@@ -49,10 +49,10 @@ pub fn parse_baseline_report(path: &Path, text: &[u8]) -> Result<BaselineReport,
     let report: BaselineReport = serde_json::from_slice(text).map_err(no_json)?;
     let runs = || report.conditions.iter().flat_map(|one| &one.runs);
     if report.conditions.len() > MAX_CONDITIONS || runs().count() > MAX_RUNS {
-        return Err(wrong("it has more tests than a baseline".to_owned()));
+        return Err(wrong("it has too many tests for a baseline".to_owned()));
     }
     if runs().next().is_none() {
-        return Err(wrong("it has no test".to_owned()));
+        return Err(wrong("it has no tests".to_owned()));
     }
     if !runs().all(is_sound) {
         return Err(wrong("it has a goodput that no test reaches".to_owned()));

@@ -180,7 +180,7 @@ fn mark_significant(cells: &mut [ComparedCell]) -> usize {
     cells.iter().filter(|cell| cell.significant == Some(true)).count()
 }
 
-/// What the plans of parts with the same name fix differently.
+/// The settings that the plans of parts with the same name fix differently.
 fn differing(first: &Study, second: &Study) -> Vec<DifferingSetting> {
     let fixed = |part: &Part| -> BTreeMap<String, String> {
         let fixed = part.plan.fixed.iter();
@@ -225,7 +225,7 @@ fn sentence(comparison: &StudyComparison) -> String {
         }
     };
     let tests = match tested {
-        0 => "no cell has two runs or more in both studies, which a test needs".to_owned(),
+        0 => "no cell has two or more runs in both studies, which a test requires".to_owned(),
         _ => format!(
             "{} of {tested} cells differ significantly (Welch's t-test, Holm's correction)",
             comparison.significant

@@ -13,7 +13,7 @@ use units::{BitRate, ByteCount};
 pub struct Level {
     /// As written, or as a range computed it.
     pub text: String,
-    /// What it says.
+    /// Its text.
     pub value: Value,
 }
 
@@ -28,7 +28,8 @@ impl Level {
         }
     }
 
-    /// Whether it is a multiple of the bandwidth-delay product of the path rather than bytes.
+    /// Returns true if it is a multiple of the bandwidth-delay product of the path rather than
+    /// bytes.
     #[must_use]
     pub fn per_bdp(&self) -> bool {
         matches!(self.value, Value::Bdp(_))

@@ -304,7 +304,7 @@ impl Cells<'_> {
         Found { comparison, named, factor: factor.factors.first().copied().unwrap_or_default() }
     }
 
-    /// What two levels are called in JSON.
+    /// The JSON names of two levels.
     fn begin(&self, factor: &Varied, cells: &[Cell; 2]) -> LevelComparison {
         let first = factor.factors.first().copied().unwrap_or_default();
         let text = |cell: &Cell| cell.levels.get(first).map_or(String::new(), |l| l.text.clone());
@@ -359,9 +359,9 @@ impl Cells<'_> {
         let sends_both = |test: &Test| test.flows.iter().any(|f| f.direction == Direction::Both);
         let is_udp = |test: &Test| test.flows.iter().any(|f| f.protocol == Protocol::Udp);
         if differs(is_udp) {
-            Some("UDP sends at the rate that was asked, TCP as fast as the path allows".to_owned())
+            Some("UDP sends at the requested rate, TCP as fast as the path allows".to_owned())
         } else if differs(sends_both) {
-            Some("one goodput is of both directions together".to_owned())
+            Some("one goodput covers both directions together".to_owned())
         } else {
             None
         }
@@ -386,7 +386,7 @@ impl Found {
                 significant: one.significant,
                 runs: one.cells.map(|_| one.runs),
             }),
-            (_, why) => self.named.no_ratio(why.as_deref().unwrap_or("it is not known")),
+            (_, why) => self.named.no_ratio(why.as_deref().unwrap_or("it is unknown")),
         };
     }
 

@@ -1,4 +1,4 @@
-//! What runs in a cell.
+//! The test of a cell.
 
 use crate::level::Level;
 use crate::real_hosts::RealHosts;
@@ -11,14 +11,14 @@ use std::time::Duration;
 use topology::PathSpec;
 use units::{BitRate, ByteCount, LossRatio, Rtt};
 
-/// What runs in a cell: one or several flows over a path.
+/// The test of a cell: one or several flows over a path.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Test {
     /// The path as text, without a seed.
     pub path: String,
     /// The same, read.
     pub spec: PathSpec,
-    /// Whether the path's RTT is known: that of a real one may not be.
+    /// True if the path's RTT is known: that of a real one may not be.
     pub rtt_known: bool,
     /// Random loss of each packet in the direction of the data, if the path has a plain ratio.
     pub loss: Option<LossRatio>,
@@ -43,7 +43,7 @@ pub struct Sysctl {
     pub name: String,
     /// Its value.
     pub value: String,
-    /// Whether a lab may lack it.
+    /// True if a lab may lack it.
     pub optional: bool,
 }
 
@@ -117,14 +117,15 @@ impl Test {
         Ok(Test { path, spec, rtt_known, loss, window, buffers, hosts, sysctls, flows })
     }
 
-    /// Whether it runs programs that the plan brings: alone, as all processes are ended after it.
+    /// Returns true if it runs programs that the plan brings: alone, as all processes are ended
+    /// after it.
     #[must_use]
     pub fn has_foreign_programs(&self) -> bool {
         self.flows.iter().filter_map(|flow| flow.program.as_ref()).any(|one| !one.built_in)
     }
 
-    /// Whether it leaves room for another test at the same time, on the machine that emulates
-    /// the path and runs the hosts.
+    /// Returns true if it leaves room for another test at the same time, on the machine that
+    /// emulates the path and runs the hosts.
     #[must_use]
     pub fn is_light(&self) -> bool {
         if self.has_foreign_programs() {

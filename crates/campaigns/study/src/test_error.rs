@@ -8,7 +8,7 @@ use units::ByteCount;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "each message says what its fields are")]
 pub enum TestError {
-    #[error("the paths' seeds follow from that of [repeats]; remove seed")]
+    #[error("the paths' seeds derive from that of [repeats]; remove seed")]
     Seed,
     #[error("the path: {0}")]
     Path(#[from] PathError),
@@ -18,37 +18,37 @@ pub enum TestError {
     WindowNeedsRate,
     #[error("a window in bdp needs a path with an rtt")]
     WindowNeedsRtt,
-    #[error("a window of {0}; it is 3000 bytes to 1 GB")]
+    #[error("a window of {0}; it must be 3000 bytes to 1 GB")]
     Window(ByteCount),
     #[error(
-        "the program '{program}' has no {{port}}, which tells its connections from those of other \
-         flows"
+        "the program '{program}' has no {{port}}, which distinguishes its connections from those \
+         of other flows"
     )]
     NoPort { program: String },
     #[error(
-        "programs with congestion = {} and {}: they have that of their host, so it is the same \
+        "programs with congestion = {} and {}: they use their host's, so it must be the same \
          for all programs of a test",
         congestion[0], congestion[1]
     )]
     ProgramsCongestion { congestion: [String; 2] },
     #[error("the program '{program}' has no {placeholder} for {setting}")]
     NoPlaceholder { program: String, placeholder: &'static str, setting: &'static str },
-    #[error("{setting} is not for programs: the command lines of '{program}' decide it")]
+    #[error("{setting} does not apply to programs: the command lines of '{program}' decide it")]
     NotForPrograms { setting: &'static str, program: String },
-    #[error("udp needs a bitrate, the rate that is offered")]
+    #[error("udp needs a bitrate, the offered rate")]
     UdpBitrate,
-    #[error("pacing is for tcp; udp and udt have their bitrate")]
+    #[error("pacing is for tcp; udp and udt are paced by bitrate")]
     Pacing,
     #[error("udt has no congestion control '{name}'; {}", udt_controls())]
     UdtCongestion { name: String },
-    #[error("omit is a number of whole seconds, such as 2s")]
+    #[error("omit must be whole seconds, such as 2s")]
     Omit,
-    #[error("udp sends what it makes; source = file is for tcp and udt")]
+    #[error("udp sends generated data; source = file is for tcp and udt")]
     FileOverUdp,
-    #[error("source = file is what the client sends; direction is forward")]
+    #[error("source = file is sent by the client; direction must be forward")]
     FileDirection,
-    #[error("source = file needs disk, the rate of the disk that it is on")]
+    #[error("source = file needs disk, the rate of its disk")]
     FileDisk,
-    #[error("chunk is 1 B to 64 MiB")]
+    #[error("chunk must be 1 B to 64 MiB")]
     Chunk,
 }

@@ -1,4 +1,4 @@
-//! What one flow of a test sends.
+//! The traffic of one flow of a test.
 
 use crate::level::Level;
 use crate::program::{Placeholder, Program};
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use units::{BitRate, ByteCount};
 
-/// What one flow of a test sends, and when.
+/// The traffic of one flow of a test, and its start.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Traffic {
     /// Its name in the plan; `traffic` in a plan without flows of its own.
@@ -44,7 +44,7 @@ pub struct Traffic {
     pub pacing: Option<BitRate>,
     /// Bytes per write, or the payload of a datagram; `None`: the client's default.
     pub block: Option<ByteCount>,
-    /// What is sent.
+    /// The source of the data.
     pub source: Source,
     /// The rate of the disk that its file is on.
     pub disk: Option<BitRate>,

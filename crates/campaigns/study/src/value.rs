@@ -38,9 +38,9 @@ pub enum ValueError {
          above 0, and a first value above 0 for factors and log"
     )]
     Division(String),
-    #[error("streams = {0}; it is 1 to {MAX_STREAMS}")]
+    #[error("streams = {0}; it must be 1 to {MAX_STREAMS}")]
     Streams(String),
-    #[error("{setting} is {min} s to {max} s")]
+    #[error("{setting} must be {min} s to {max} s")]
     Time { setting: &'static str, min: f64, max: u64 },
     #[error("{setting} is not a setting of a flow; write it without '{flow}.'")]
     NotOfFlow { setting: String, flow: String },

@@ -12,7 +12,7 @@ use units::{BitRate, ByteCount, Rtt};
 /// transfer.
 const FAR_OFF: f64 = 3.0;
 
-/// What may pass a bound: windows and RTTs are medians of samples.
+/// The tolerance of a bound: windows and RTTs are medians of samples.
 const TOLERANCE: f64 = 1.1;
 
 /// iperf3's default block of TCP, in bytes (`DEFAULT_TCP_BLKSIZE`).
@@ -32,7 +32,7 @@ pub enum Contradiction {
     NoTime,
 }
 
-/// What contradicts a finding of a measurement; `None` if nothing does.
+/// Returns the contradiction between a finding and its measurement; `None` if there is none.
 #[must_use]
 pub fn contradiction(finding: &Finding, m: &Measurement) -> Option<Contradiction> {
     let limit = finding.limit?;
@@ -98,7 +98,7 @@ const fn share(limit: Limit, shares: &Shares) -> Option<f64> {
     }
 }
 
-/// Whether a limit's equation gives the most that can arrive.
+/// Returns true if a limit's equation gives the most that can arrive.
 const fn is_bound(limit: Limit) -> bool {
     matches!(
         limit,
@@ -134,16 +134,16 @@ fn most(limit: Limit, predicted: BitRate, finding: &Finding, m: &Measurement) ->
 fn sentence(noun: &str, contradiction: Contradiction, goodput: BitRate) -> String {
     let why = match contradiction {
         Contradiction::FarOff(predicted) => {
-            format!("its equation gives {predicted}, and {goodput} arrived")
+            format!("its equation gives {predicted}, but {goodput} arrived")
         }
         Contradiction::Exceeded(most) => {
-            format!("it would allow at most {most}, and {goodput} arrived")
+            format!("it would allow at most {most}, but {goodput} arrived")
         }
         Contradiction::NoTime => "the sender never waited for it".to_owned(),
     };
     format!(
-        "Cannot identify the limit: the samples resemble {noun}, but {why}. Run longhaul at both \
-         ends, with a second test that decides, to identify it."
+        "Cannot identify the limit: the samples resemble {noun}, but {why}. To identify it, run \
+         longhaul at both ends with a second test that decides."
     )
 }
 
@@ -206,7 +206,7 @@ mod tests {
         let found = consistent(wrong, &m);
         assert_eq!((found.limit, found.confidence), (Some(Limit::Unknown), None));
         assert_eq!(found.posterior[0].limit, Limit::Unknown);
-        assert!(found.sentence.contains("gives 225 kbit/s, and 81.2 Mbit/s arrived"));
+        assert!(found.sentence.contains("gives 225 kbit/s, but 81.2 Mbit/s arrived"));
         assert_eq!(contradiction(&found, &m), None);
     }
 }

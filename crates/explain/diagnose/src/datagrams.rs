@@ -52,12 +52,16 @@ pub(crate) fn explain(facts: &Facts<'_>, e: &Evidence) -> (Option<Limit>, String
         _ => " up to the last arrival",
     };
     let mut text = match totals.lost {
+        0 if known.is_empty() && totals.received == 1 => {
+            format!("The only datagram arrived: {}", e.average)
+        }
         0 if known.is_empty() => {
             format!("All {} datagrams arrived: {}", totals.received, e.average)
         }
         0 => format!("No datagram was lost{known}: {}", e.average),
         lost_count => format!(
-            "{lost_count} of {all} datagrams{known} were lost ({}){}: {} arrived",
+            "{lost_count} of {all} datagrams{known} {} lost ({}){}: {} arrived",
+            if lost_count == 1 { "was" } else { "were" },
             percent(lost),
             totals.bursts(),
             e.average,
@@ -80,10 +84,15 @@ pub(crate) fn explain(facts: &Facts<'_>, e: &Evidence) -> (Option<Limit>, String
         _ => String::new(),
     };
     if totals.duplicates > 0 {
-        text += &format!("; {} duplicates", totals.duplicates);
+        let plural = if totals.duplicates == 1 { "" } else { "s" };
+        text += &format!("; {} duplicate{plural}", totals.duplicates);
     }
     if totals.reordered > 0 {
-        text += &format!("; {} reordered, by up to {} datagrams", totals.reordered, totals.extent);
+        let plural = if totals.extent == 1 { "" } else { "s" };
+        text += &format!(
+            "; {} reordered, by up to {} datagram{plural}",
+            totals.reordered, totals.extent
+        );
     }
     if let Some(fragmentation) = totals.fragmentation.filter(|_| totals.lost > 0) {
         text += &format!("; {}", fragmentation.sentence(totals.length));
@@ -159,7 +168,7 @@ impl Totals {
         let is_sent = m.streams.iter().any(|stream| stream.sent_bytes > 0);
         match (lost, m.tool.is_none()) {
             (0, _) if is_sent => {
-                "The receiver's counts are missing: what arrived is unknown.".to_owned()
+                "The receiver's counts are missing, so the amount received is unknown.".to_owned()
             }
             // Its streams were opened by a datagram in each direction.
             (1.., true) => format!(
@@ -313,6 +322,6 @@ mod tests {
     fn missing_counts_are_no_loss() {
         let mut m = measured(1000, 0, None);
         m.streams[0].datagrams.as_mut().unwrap().received = 0;
-        assert!(crate::explain(&m).sentence.contains("what arrived is unknown"));
+        assert!(crate::explain(&m).sentence.contains("the amount received is unknown"));
     }
 }

@@ -1,4 +1,4 @@
-//! What is measured directly, and so decides more than the fitted terms can: the kernel's
+//! Direct measurements, which decide more than the fitted terms can: the kernel's
 //! timers, the rate that was requested, the window scale, and the threads' CPU time, also per
 //! byte.
 //!
@@ -57,7 +57,7 @@ const TIMED: f64 = 0.995;
 
 /// A receiving application that reads too slowly leaves data unread: of the largest window, in
 /// the median, less than the first share where it does not, the second and more where it does.
-/// What a sender knows to be acknowledged was received earlier, so an application that keeps up
+/// Acknowledged data was received earlier, so an application that keeps up
 /// never seems to leave any.
 const READ: f64 = 0.05;
 const UNREAD: f64 = 0.5;
@@ -82,8 +82,8 @@ const STARVED: f64 = 0.95;
 /// the timer. Where the queueing delay exceeds this share of the RTT of the empty path, a good part
 /// of the window waits in a queue, and the bottleneck is the limit.
 const FILLS: f64 = 0.5;
-/// What arrives over the window of each RTT, from which the window is known too low: without the SYNs
-/// of a capture it is a lower bound.
+/// The ratio of arrivals to the window of each RTT from which the known window is too low: without
+/// the SYNs of a capture it is a lower bound.
 const EXCEEDED: f64 = 1.1;
 const QUEUED: f64 = 0.25;
 
@@ -119,7 +119,7 @@ pub(crate) fn apply(
         // With nothing left in its buffer, it waits for the buffer.
         posterior = posterior.moved(Limit::Application, Limit::SendBuffer);
     }
-    // What a capture shows of these is an estimate, which the terms of captures weigh.
+    // A capture only estimates these, and the terms of captures weigh the estimates.
     let measured = s.source == SampleSource::Kernel;
     if measured && !limits_unsent && is_starved(s) {
         let any = sender == Sender::Any;
@@ -158,15 +158,15 @@ pub(crate) fn apply(
     threads(without_own(posterior, s, limits_unsent), s, limits_unsent)
 }
 
-/// Whether the initial window was not exceeded although nothing was lost.
+/// Returns true if the initial window was not exceeded although nothing was lost.
 fn has_little_in_flight(s: &Statistics) -> bool {
     // The statistics are ln(segments + 1) and ln(losses + 0.5).
     s.get(Statistic::LnWindow).is_some_and(|ln| ln <= INITIAL_WINDOW.ln_1p())
         && s.get(Statistic::LnLost).is_none_or(|ln| ln <= 0.0)
 }
 
-/// Whether the receive window is full for most of the time, and not because it waits in a queue, or
-/// grows with the transfer (autotuning).
+/// Returns true if the receive window is full for most of the time, and not because it waits in a
+/// queue, or grows with the transfer (autotuning).
 fn fills_window(s: &Statistics) -> bool {
     s.reaches(Statistic::AtWindow, FILLS)
         && s.get(Statistic::Q50PerRtt).is_some_and(|ln| ln <= QUEUED.ln())
@@ -186,8 +186,8 @@ fn filling(s: &Statistics) -> &'static [Limit] {
     }
 }
 
-/// Whether a timer runs while the sender waits for the test's own limit of unsent data. It is
-/// never what limits the rate.
+/// Returns true if a timer runs while the sender waits for the test's own limit of unsent data. It
+/// is never what limits the rate.
 fn is_own(timer: Statistic, limits_unsent: bool) -> bool {
     timer == Statistic::SndbufShare && limits_unsent
 }
@@ -207,15 +207,15 @@ fn without_own(posterior: Posterior, s: &Statistics, limits_unsent: bool) -> Pos
     }
 }
 
-/// Whether the sender mostly had nothing to send, though its window was not full.
+/// Returns true if the sender mostly had nothing to send, though its window was not full.
 fn is_starved(s: &Statistics) -> bool {
     let over = |statistic| s.get(statistic).is_some_and(|share| share > MOSTLY);
     let cwnd_filled = s.get(Statistic::CwndFilled).is_some_and(|filled| filled < WELL_UNDER);
     over(Statistic::AppLimited) && over(Statistic::NothingUnsent) && cwnd_filled
 }
 
-/// Whether BBR mostly had sent what the buffer holds, into a path with room, though its window was
-/// not full: its pacing hides the timer, and leaves something unsent.
+/// Returns true if BBR mostly had sent what the buffer holds, into a path with room, though its
+/// window was not full: its pacing hides the timer, and leaves something unsent.
 fn is_sent(s: &Statistics) -> bool {
     s.reaches(Statistic::IsBbr, MOSTLY)
         && s.reaches(Statistic::MostlySent, CONCLUSIVE)
@@ -251,7 +251,7 @@ fn contended(s: &Statistics) -> f64 {
     if waits { COSTLY * costly(s, BUSY) } else { 0.0 }
 }
 
-/// The probability that a busy sender waits for the timers of BBR's pacing: on a path of under
+/// The probability that a busy sender waits for BBR's pacing timers: on a path of under
 /// 1 ms, at a rate that no application asked for.
 fn pacing_timers(s: &Statistics) -> f64 {
     let bbr = s.get(Statistic::IsBbr).is_some_and(|is| is > 0.5);
@@ -291,7 +291,7 @@ fn full(core: Option<f64>) -> f64 {
     core.map_or(0.0, |share| logistic(share, CORE, CORE_WIDTH))
 }
 
-/// Whether the sender waits for a buffer that the test does not limit, or for a window.
+/// Returns true if the sender waits for a buffer that the test does not limit, or for a window.
 fn waits_for(timer: Statistic, s: &Statistics, limits_unsent: bool) -> bool {
     !is_own(timer, limits_unsent) && s.get(timer).unwrap_or(0.0) > WAITS
 }

@@ -64,7 +64,7 @@ impl Explained<'_> {
             return (
                 Action::FindRate(Box::new(spec)),
                 self.client(),
-                "finds the highest rate of datagrams without such loss",
+                "finds the highest UDP rate without such loss",
             );
         }
         match limit {
@@ -83,7 +83,7 @@ impl Explained<'_> {
             Limit::AckPath => self.test(
                 TestSpec { direction: reversed(spec.direction), ..spec },
                 AlsoShows::Nothing,
-                "measures the direction of the acknowledgements",
+                "measures the ACK direction",
             ),
             Limit::WindowScaling
             | Limit::EcnMarks
@@ -140,7 +140,11 @@ impl Explained<'_> {
         let spec = self.spec();
         if spec.window_bytes.is_some() {
             let spec = TestSpec { window_bytes: None, ..spec };
-            return self.test(spec, AlsoShows::Nothing, "measures with the kernel's own buffers");
+            return self.test(
+                spec,
+                AlsoShows::Nothing,
+                "measures with the kernel's default buffers",
+            );
         }
         self.plan(on).unwrap_or_else(|| self.check_path())
     }
@@ -152,7 +156,7 @@ impl Explained<'_> {
         let why = if known {
             "prints the settings for this path, and changes nothing"
         } else {
-            "prints the settings for the measured rate: where the path's rate is known, give that"
+            "prints the settings for the measured rate; if you know the path's rate, give that"
         };
         Some((Action::TunePlan { rate, rtt, streams }, self.place(on), why))
     }
@@ -169,7 +173,7 @@ impl Explained<'_> {
         (rate > BitRate::ZERO && rtt > Rtt::ZERO).then_some((rate, rtt, false))
     }
 
-    /// What limits a host: its settings, its CPUs and its device.
+    /// Checks the limits of a host: its settings, its CPUs and its device.
     fn host(&self) -> Chosen {
         let core = |share: Option<f64>| share.unwrap_or(0.0);
         let by_receiver = core(self.m.receiver_core()) > core(self.m.sender_core());
@@ -207,7 +211,7 @@ impl Explained<'_> {
         (
             Action::Baseline { host, port },
             self.client(),
-            "measures the path thoroughly, to be compared with later",
+            "measures the path thoroughly, for later comparison",
         )
     }
 
@@ -219,7 +223,7 @@ impl Explained<'_> {
     }
 
     fn watch(&self, on: CommandHost) -> Chosen {
-        (Action::Watch, self.place(on), "shows the program, and what it waits for")
+        (Action::Watch, self.place(on), "shows the program and what it waits for")
     }
 
     fn capture(&self) -> Chosen {

@@ -1,6 +1,6 @@
 //! The building blocks of remedies: a command, and the goodput expected with it.
 //!
-//! What is expected is the next limit: the minimum of the path's payload rate, the rate
+//! The expectation is the next limit: the minimum of the path's payload rate, the rate
 //! that loss allows, and the rates that the other known buffers allow.
 //! `campaigns/verify/benches/remedy` applies each remedy in a lab and requires nine tenths of the
 //! predicted gain.
@@ -51,7 +51,7 @@ impl Expectation {
     }
 }
 
-/// What limits the transfer once its present limit is removed.
+/// The limit of the transfer once its present limit is removed.
 pub(crate) struct NextLimit<'a> {
     goal: Option<&'a Goal>,
     pub(crate) o: Observed<'a>,
@@ -75,7 +75,7 @@ impl<'a> NextLimit<'a> {
         }
         match self.buffer(other, &[side, other]) {
             Some(second) if second.expects_bps.is_some() => {
-                let why = format!("together with the one above: {}", second.why);
+                let why = format!("combined with the remedy above: {}", second.why);
                 vec![first, Remedy { why, ..second }]
             }
             _ => vec![first],
@@ -123,7 +123,7 @@ impl<'a> NextLimit<'a> {
         Some(call(
             RemedyCommand::SocketBufferMib(buffer.bytes() >> 20),
             Expectation::none(
-                "no prediction: net.core.rmem_max and wmem_max of both hosts bound it and are \
+                "no prediction: net.core.rmem_max and wmem_max of both hosts limit it, and are \
                  unknown",
             ),
         ))
@@ -159,7 +159,7 @@ impl<'a> NextLimit<'a> {
         let loss = predict::loss_ratio(self.o.m, self.o.e).unwrap_or(LossRatio::NONE);
         let rtt = self.goal.map_or(0.0, |goal| goal.rtt.secs_f64());
         if loss.fraction() > BBR_BEARS {
-            let why = "no prediction: above 10 % of loss, BBR falls below its model";
+            let why = "no prediction: above 10 % loss, BBR falls below its model";
             return remedy(Expectation::none(why));
         }
         let Some(rate) = model::bbr(path, loss) else {

@@ -35,7 +35,7 @@ pub(crate) fn line(m: &Measurement, e: &Evidence) -> Option<String> {
     let of = |ip| model::line_class(e.goodput, ip);
     let class = of(IpVersion::Ipv4).or_else(|| of(IpVersion::Ipv6))?;
     Some(format!(
-        "{}, which is what a link of {} carries of TCP payload ({}): {}.",
+        "{}, the TCP payload rate of a {} link ({}): {}.",
         arrived(m, e.goodput),
         class.link,
         class.goodput,

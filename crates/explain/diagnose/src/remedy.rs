@@ -71,12 +71,12 @@ pub(crate) fn of_posterior(
     remedies.collect()
 }
 
-/// Whether remedies consider a cause.
+/// Returns true if remedies consider a cause.
 pub(crate) fn is_likely(p: &Probability) -> bool {
     p.probability >= LIKELY && p.limit != Limit::Unknown
 }
 
-/// Whether two remedies change the same thing, be it to different values.
+/// Returns true if two remedies change the same thing, be it to different values.
 fn is_same(one: &Remedy, other: &Remedy) -> bool {
     let same_command = match (&one.command, &other.command) {
         (RemedyCommand::Other(one), RemedyCommand::Other(other)) => one == other,
@@ -90,9 +90,9 @@ fn unpromised(remedy: Remedy, partial: bool) -> Remedy {
         return remedy;
     }
     let why = if partial {
-        "no prediction: this helps under one of the likely causes only"
+        "no prediction: this helps against only one of the likely causes"
     } else {
-        "no prediction: the cause is likely, not sure"
+        "no prediction: the cause is likely, not certain"
     };
     Remedy { expects_bps: None, why: why.to_owned(), ..remedy }
 }

@@ -129,7 +129,7 @@ fn limits_in_words(limits: &[LimitCount], runs: usize) -> String {
         .collect();
     let plural = if runs == 1 { "run" } else { "runs" };
     match limits {
-        [] => "no run ended".to_owned(),
+        [] => "no run completed".to_owned(),
         [only] if only.limit == Limit::Unknown => {
             format!("cannot identify it in any of {runs} {plural}")
         }
@@ -325,7 +325,7 @@ mod tests {
         assert_eq!(unknown, (None, "cannot identify it in any of 2 runs".to_owned()));
         assert!(of(&[window, None]).1.starts_with("the runs differ: receive-window in 1 of 2"));
         assert_eq!(of(&[window]), (window, "receive-window in 1 of 1 run".to_owned()));
-        assert_eq!(of(&[]).1, "no run ended");
+        assert_eq!(of(&[]).1, "no run completed");
     }
 
     #[test]

@@ -44,8 +44,8 @@ fn drops_alike(
     }
     let noun = causes::of(other).noun();
     Some(format!(
-        " The same packets would be lost to {noun}: a second test that decides sends a train of \
-         datagrams that tells the two apart, with longhaul at both ends."
+        " The same packets would be lost to {noun}: a second test that sends a train of datagrams \
+         tells the two apart; it needs longhaul at both ends."
     ))
 }
 

@@ -23,8 +23,8 @@ pub(crate) fn sentence(facts: &Facts<'_>, limit: Option<Limit>, e: &Evidence) ->
         && !m.lacks(Unavailable::Received)
     {
         return Some(
-            "Nothing arrived, so there is no rate and no limit: look for a firewall, or a path that \
-             was down (`longhaul doctor` tests it)."
+            "Nothing arrived, so there is no rate and no limit: look for a firewall or an outage \
+             (`longhaul doctor` checks the path)."
                 .to_owned(),
         );
     }
@@ -32,15 +32,15 @@ pub(crate) fn sentence(facts: &Facts<'_>, limit: Option<Limit>, e: &Evidence) ->
     m.streams.iter().all(is_short).then(|| {
         let seconds = significant(m.seconds(), 3);
         format!(
-            "Cannot identify the limit: the transfer of {received} ended {seconds} s after its start, \
-             before an acknowledgement could change its rate; {} is data over time. Run a longer \
-             test: -t 10.",
+            "Cannot identify the limit: the transfer of {received} ended {seconds} s after its \
+             start, before an acknowledgement could change its rate; {} is its size divided by its \
+             duration. Run a longer test: -t 10.",
             e.average
         )
     })
 }
 
-/// Whether a sample has data that arrived.
+/// Returns true if a sample has data that arrived.
 fn is_delivered(m: &Measurement) -> bool {
     let sent = |s: &Stream| s.sender.iter().any(|sample| sample.acked_bytes > 0);
     let read = |s: &Stream| s.receiver.iter().any(|sample| sample.received_bytes > 0);

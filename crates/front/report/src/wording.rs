@@ -6,14 +6,15 @@ use record::{
 };
 use units::{BitRate, percent_with, share};
 
-/// Why the optional sysctls of a study are not set.
+/// The reason that the optional sysctls of a study are not set.
 pub(crate) const NOT_SET: &str =
-    "of the whole machine, or read-only in a network namespace, and so not of a lab's host";
+    "system-wide, or read-only in a network namespace, so not available on lab hosts";
 
-/// What a study between real hosts cannot say.
-pub(crate) const REAL_HOSTS: &str = "no lab emulated the path, so nothing certifies it: other \
-     traffic and limits of the hosts are part of the figures, and each cell's finding names them \
-     where the kernel's samples show them";
+/// The reason that a study between real hosts has no validity.
+pub(crate) const REAL_HOSTS: &str = "no lab emulated the path, so nothing certifies it: the \
+                                     figures include other traffic and host limits, and each \
+                                     cell's finding names them where the kernel's samples show \
+                                     them";
 
 /// A real host of a study.
 pub(crate) fn study_host(host: &StudyHost) -> String {
@@ -25,7 +26,7 @@ pub(crate) fn study_host(host: &StudyHost) -> String {
         text += &format!(", Linux {kernel}");
     }
     if let Some(cores) = host.cores {
-        text += &format!(", {cores} cores");
+        text += &format!(", {}", counted(cores, "core"));
     }
     if let (Some(ahead), Some(uncertainty)) = (host.clock_offset_ms, host.clock_uncertainty_ms) {
         let (side, by) = if ahead < 0.0 { ("behind", -ahead) } else { ("ahead", ahead) };
@@ -51,10 +52,10 @@ pub(crate) fn start_skew(skew: &StartSkew) -> String {
     format!("at most {ms} ms between the clients' flows (± {uncertainty} ms)")
 }
 
-/// Why the time of each limit is unknown.
+/// The reason that the time of each limit is unknown.
 pub(crate) const NO_TIMERS: &str = "the sender's TCP_INFO timers are unavailable";
 
-/// Whether the limit found is one to accept, one to fix, or not known.
+/// The kind of limit found: one to accept, one to fix, or unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tone {
     /// The transfer saturates the bottleneck.
@@ -102,27 +103,27 @@ pub(crate) fn verdict(limit: Option<Limit>) -> &'static str {
         Some(Limit::Pacing) => "limited by the sender's pacing rate",
         Some(Limit::Cpu) => "limited by the CPU",
         Some(Limit::Ramp) => "the test ended during ramp-up",
-        Some(Limit::WindowScaling) => "limited by a window without scaling",
+        Some(Limit::WindowScaling) => "limited by an unscaled window",
         Some(Limit::SlowReceiver) => "limited by the receiving application",
         Some(Limit::Memory) => "limited by memory bandwidth",
-        Some(Limit::PacingTimers) => "limited by the timers of BBR's pacing",
+        Some(Limit::PacingTimers) => "limited by BBR's pacing timers",
         Some(Limit::ShallowQueue) => "limited by a shallow queue",
-        Some(Limit::Aqm) => "the bottleneck is saturated, its queue managed",
+        Some(Limit::Aqm) => "the bottleneck is saturated, queue managed by AQM",
         Some(Limit::SharedBottleneck) => "the bottleneck is saturated and shared",
         Some(Limit::EcnMarks) => "limited by ECN marks",
         Some(Limit::ClusteredLoss) => "limited by clustered loss",
         Some(Limit::Reordering) => "limited by reordering",
-        Some(Limit::AckPath) => "limited by the path of the acknowledgements",
-        Some(Limit::PathChange) => "limited by changes of the path",
-        Some(Limit::FixedWindow) => "limited by a window or buffer of one size",
+        Some(Limit::AckPath) => "limited by the ACK path",
+        Some(Limit::PathChange) => "limited by path changes",
+        Some(Limit::FixedWindow) => "limited by a fixed window or buffer",
         Some(Limit::Outage) => "interrupted by an outage",
         Some(Limit::PmtuBlackHole) => "full-size packets are lost on the path",
         Some(Limit::Unknown) => "the evidence is inconclusive",
-        None => "no evidence of what limited it",
+        None => "no evidence of the limit",
     }
 }
 
-/// What limited the sender for part of the time.
+/// The limit of the sender for part of the time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cause {
     ReceiveWindow,
@@ -252,6 +253,13 @@ pub fn long_time(s: f64) -> String {
     }
 }
 
+/// `1 packet`, `5 packets`.
+pub(crate) fn counted(count: impl std::fmt::Display, noun: &str) -> String {
+    let count = count.to_string();
+    let plural = if count == "1" { "" } else { "s" };
+    format!("{count} {noun}{plural}")
+}
+
 /// A number of files, directories and links.
 #[must_use]
 pub fn entries(count: u64) -> String {
@@ -276,10 +284,12 @@ pub(crate) fn rtt_under_load(latency: &BaselineLatency) -> Option<String> {
     Some(format!("{before:.digits$} → {during:.digits$} ms"))
 }
 
-/// What a median interval is, for the legend of its table.
-pub(crate) const MEDIAN_INTERVAL: &str = "RTT: before the load → under load. Intervals of the median are between values of the tests \
-     (order statistics), with at least the level given: 95 % needs six tests. Differences of \
-     means are tested by Welch's t-test with Holm's correction, at 95 %.";
+/// The meaning of a median interval, for the legend of its table.
+pub(crate) const MEDIAN_INTERVAL: &str = "RTT: before the load → under load. Median intervals lie \
+                                          between values of the tests (order statistics), with at \
+                                          least the level given: 95 % needs six tests. Differences \
+                                          of means are tested at 95 % by Welch's t-test with \
+                                          Holm's correction.";
 
 /// A relative change as `-1.4 %`; less than 0.05 % is none.
 pub(crate) fn relative(share: Option<f64>) -> String {
@@ -299,21 +309,21 @@ pub(crate) fn significance(significant: Option<bool>) -> &'static str {
     }
 }
 
-/// What is compared in a difference, and within which conditions.
+/// The compared properties of a difference, and the conditions within which it holds.
 pub(crate) fn difference(one: &BaselineDifference) -> (String, String) {
     let (first, second) = (&one.first, &one.second);
     let (family, direction) = (first.family.name(), first.direction_name());
     match one.factor {
         ConditionFactor::Family => (
-            format!("{} against {family}", second.family.name()),
+            format!("{} vs. {family}", second.family.name()),
             format!("{direction}, {}", first.streams_name()),
         ),
         ConditionFactor::Direction => (
-            format!("{} against {direction}", second.direction_name()),
+            format!("{} vs. {direction}", second.direction_name()),
             format!("{family}, {}", first.streams_name()),
         ),
         ConditionFactor::Streams => (
-            format!("{} against {}", second.streams_name(), first.streams_name()),
+            format!("{} vs. {}", second.streams_name(), first.streams_name()),
             format!("{family} {direction}"),
         ),
     }

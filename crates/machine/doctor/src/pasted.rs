@@ -18,14 +18,12 @@ const MAX_LINE: usize = 4_096;
 
 /// A text in none of the formats.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "{found}; accepted are netstat -s and netstat -st of Linux and macOS, and ss -tin of Linux"
-)]
+#[error("{found}; accepted: netstat -s and netstat -st of Linux and macOS, and ss -tin of Linux")]
 pub struct UnknownText {
     found: String,
 }
 
-/// What a text says.
+/// The contents of a text.
 ///
 /// # Errors
 /// If it is in none of the formats.
@@ -61,17 +59,17 @@ pub fn pasted(text: &str) -> Result<PastedReport, UnknownText> {
     Ok(report)
 }
 
-/// What an unknown text is, by its first line.
+/// The description of an unknown text, by its first line.
 fn begins(lines: &[&str]) -> String {
     let first = lines.iter().map(|line| line.trim()).find(|line| !line.is_empty());
     match first {
         None => "the text is empty".to_owned(),
         Some(_) if lines.iter().any(|line| line.contains("TCP Statistics for IPv")) => {
-            "this is netstat of Windows".to_owned()
+            "this is netstat output from Windows".to_owned()
         }
         Some(line) => {
             let start: String = line.chars().take(40).collect();
-            format!("the text is of an unknown tool or system: it begins with '{start}'")
+            format!("the text is from an unknown tool or system: it begins with '{start}'")
         }
     }
 }

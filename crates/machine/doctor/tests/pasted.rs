@@ -113,9 +113,9 @@ fn ss_names_the_send_buffer_and_a_standing_queue() {
 #[test]
 fn text_in_no_format_is_one_line_with_what_is_accepted() {
     for (text, begins) in [
-        ("", "the text is empty; accepted are netstat -s"),
+        ("", "the text is empty; accepted: netstat -s"),
         ("\n\n{\"intervals\":[]}\n", "begins with '{\"intervals\":[]}'"),
-        ("TCP Statistics for IPv4\n\n  Active Opens = 5\n", "this is netstat of Windows"),
+        ("TCP Statistics for IPv4\n\n  Active Opens = 5\n", "this is netstat output from Windows"),
         ("Tcp:\n", "begins with 'Tcp:'"),
         ("tcp:\n  nothing known 5\n", "begins with 'tcp:'"),
     ] {

@@ -196,9 +196,9 @@ fn buffers(
         ("net.core.wmem_max", "SO_SNDBUF", "tcp_wmem"),
     ] {
         let why = format!(
-            "the limit for programs that set {option} (iperf3 -w), whatever {tcp} allows: {core}"
+            "the limit for programs that set {option} (iperf3 -w), regardless of {tcp}: {core}"
         );
-        draft.raise(key, core, why, "any program can request that much, for UDP too");
+        draft.raise(key, core, why, "any program can request that much, also for UDP");
     }
     if let Goal::Profile(profile) = goal
         && let Some(optmem) = profile.optmem()

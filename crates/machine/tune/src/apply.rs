@@ -32,7 +32,7 @@ pub enum TuneError {
     #[error("'{0}' is not among the settings that Longhaul changes")]
     Key(String),
     /// Not a value that a setting has.
-    #[error("'{key}' cannot be set to '{value}': its values have another form")]
+    #[error("'{key}' cannot be set to '{value}': its values have a different format")]
     Value {
         /// The setting.
         key: String,
@@ -72,7 +72,7 @@ pub enum TuneError {
     /// A change failed, and so did reverting those before it.
     #[error("{cause}; restoring {} failed too, set by hand: {}", .left.len(), by_hand(.left))]
     Rollback {
-        /// What failed first.
+        /// The first failure.
         cause: Box<TuneError>,
         /// The settings that still hold their new value.
         left: Vec<Applied>,

@@ -41,7 +41,7 @@ const MAX_LINES: usize = TUNED_SYSCTLS + 3;
 /// Name of a journal under construction.
 const UNFINISHED: &str = "unfinished";
 
-/// What follows the name of a journal whose network namespace is gone.
+/// The suffix of a journal whose network namespace is gone.
 const SET_ASIDE: &str = ".gone";
 
 /// Longest text that is printed, in bytes.
@@ -77,7 +77,7 @@ impl Identity {
         }
     }
 
-    /// Whether both are of one network namespace, by the cookies where both are known.
+    /// Returns true if both are of one network namespace, by the cookies where both are known.
     fn is_same_network(&self, other: &Identity) -> bool {
         match (self.network_cookie, other.network_cookie) {
             (Some(own), Some(others)) => own == others,
@@ -115,7 +115,7 @@ pub enum JournalError {
     },
     /// Another version wrote it.
     #[error(
-        "the journal {} is of another version ({schema}, not {SCHEMA}); use the longhaul version \
+        "the journal {} has another version ({schema}, not {SCHEMA}); use the longhaul version \
          that wrote it", path.display()
     )]
     Version {
@@ -126,8 +126,8 @@ pub enum JournalError {
     },
     /// It belongs to another machine.
     #[error(
-        "the journal {} is of another host ({hostname}): run it there, or separate this host's \
-         with LONGHAUL_STATE_DIR; if that host is gone, remove the file", path.display()
+        "the journal {} belongs to another host ({hostname}): run it there, or separate this \
+         host's with LONGHAUL_STATE_DIR; if that host is gone, remove the file", path.display()
     )]
     OtherHost {
         /// The file.
@@ -137,9 +137,8 @@ pub enum JournalError {
     },
     /// It belongs to another network namespace.
     #[error(
-        "the journal {} is of another network namespace (net:[{network}]): run it there, for \
-         example with nsenter; if the namespace is gone, so are its settings: \
-         remove the file", path.display()
+        "the journal {} belongs to another network namespace (net:[{network}]): run it there, for \
+         example with nsenter; if the namespace is gone, so are its settings: remove the file", path.display()
     )]
     OtherNetwork {
         /// The file.
@@ -324,7 +323,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Whether it belongs to this host.
+    /// Returns true if it belongs to this host.
     pub(crate) fn check(&self, here: &Identity) -> Result<(), JournalError> {
         let there = &self.begun.identity;
         if there.machine != here.machine {
@@ -338,8 +337,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Whether its values are those of another network namespace of this boot: no matter of this
-    /// host's.
+    /// Returns true if its values are those of another network namespace of this boot: no matter of
+    /// this host's.
     pub(crate) fn is_of_other_network(&self, here: &Identity) -> bool {
         let there = &self.begun.identity;
         there.machine == here.machine && there.boot == here.boot && !there.is_same_network(here)
@@ -388,7 +387,9 @@ impl JournalStore<'_> {
 
     /// Creates a journal and syncs it to disk.
     pub(crate) fn begin(&self, begun: Begun) -> Result<Journal, JournalError> {
-        self.disk.make_folder(self.folder).map_err(access("make a folder for", self.folder))?;
+        self.disk
+            .make_folder(self.folder)
+            .map_err(access("create a directory for", self.folder))?;
         let text = Line::Begun(begun.clone()).text().map_err(access("write", self.folder))?;
         let path = self.write_next(self.numbers()?.into_iter().max(), text.as_bytes())?;
         let (set, refused) = (BTreeMap::new(), BTreeSet::new());
@@ -450,7 +451,7 @@ impl JournalStore<'_> {
     }
 }
 
-/// Whether Longhaul creates a file of this name in a directory of journals.
+/// Returns true if Longhaul creates a file of this name in a directory of journals.
 #[must_use]
 pub fn is_journal_file(name: &str) -> bool {
     let set_aside = || name.strip_suffix(SET_ASIDE).is_some_and(|name| number(name).is_some());

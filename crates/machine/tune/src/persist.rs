@@ -36,13 +36,13 @@ pub(crate) fn contradicted<'v>(text: &str, values: &[(&'v str, &str)]) -> Option
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "each message says what its fields are")]
 pub enum BootFileError {
-    #[error("it is longer than any that Longhaul writes")]
+    #[error("it is longer than Longhaul writes")]
     TooLong,
     #[error("line {line} has control characters")]
     Control { line: usize },
-    #[error("line {line} is about '{key}', not set by Longhaul")]
+    #[error("line {line} sets '{key}', which Longhaul does not")]
     OtherSetting { line: usize, key: String },
-    #[error("line {line} gives {key} a value of another form")]
+    #[error("line {line} gives {key} a value in the wrong format")]
     Value { line: usize, key: String },
 }
 
@@ -115,11 +115,11 @@ mod tests {
         assert_eq!(check(&own), Ok(()));
         assert_eq!(check("# by hand: more\n\n; or less\n-net/ipv4/tcp_sack = 1"), Ok(()));
         for (text, says) in [
-            ("kernel.core_pattern = |/tmp/x\n", "line 1 is about 'kernel.core_pattern'"),
+            ("kernel.core_pattern = |/tmp/x\n", "line 1 sets 'kernel.core_pattern'"),
             ("# x\n-kernel.core_pattern=|/tmp/x\n", "line 2"),
             ("net.ipv4.ip_forward = 1", "net.ipv4.ip_forward"),
             ("net.ipv4.tcp_rmem = 1 2 3\rkernel.panic = 1\n", "control characters"),
-            ("net.ipv4.tcp_rmem = 1 2\n", "another form"),
+            ("net.ipv4.tcp_rmem = 1 2\n", "wrong format"),
             ("nonsense\n", "'nonsense'"),
             (&"#\n".repeat(1001), "longer"),
             (&"#".repeat(70_000), "longer"),

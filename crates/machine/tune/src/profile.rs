@@ -67,7 +67,7 @@ impl Profile {
             Profile::Server => "many clients, 10 Gbit/s together up to 100 ms",
             Profile::DataTransferNode10g => "10 Gbit/s up to 200 ms",
             Profile::DataTransferNode40g => "40 Gbit/s up to 50 ms",
-            Profile::DataTransferNode100g => "100 Gbit/s, the largest buffers there are",
+            Profile::DataTransferNode100g => "100 Gbit/s, the largest possible buffers",
         }
     }
 

@@ -19,7 +19,7 @@ const UNCHANGED: [(&str, &str); 8] = [
     (
         "net.ipv4.tcp_rmem",
         "minimum and initial value: autotuning doubles the window each RTT, as slow start doubles \
-         what arrives, so a larger initial value gains nothing; a larger minimum is kept even \
+         the arrival rate, so a larger initial value gains nothing; a larger minimum is kept even \
          under memory pressure",
     ),
     (
@@ -36,12 +36,12 @@ const UNCHANGED: [(&str, &str); 8] = [
     (
         "net.core.optmem_max",
         "control messages and zero-copy notifications of a socket: needed at 100 Gbit/s with \
-         MSG_ZEROCOPY, and no part of a window",
+         MSG_ZEROCOPY, not part of a window",
     ),
     (
         "net.ipv4.route.flush",
-        "flushed the route cache, which Linux 3.6 removed. What earlier connections left behind \
-         is in the TCP metrics: tcp_no_metrics_save=1 saves none, and 'sudo ip tcp_metrics flush' \
+        "flushed the route cache, which Linux 3.6 removed. State left by earlier connections is in \
+         the TCP metrics: tcp_no_metrics_save=1 saves none, and 'sudo ip tcp_metrics flush' \
          deletes those saved before a test",
     ),
     (

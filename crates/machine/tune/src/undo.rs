@@ -20,7 +20,7 @@ pub struct Foreign<'a> {
     pub before: Option<&'a str>,
 }
 
-/// What to do with such a value.
+/// The action for such a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
     /// Restore the previous value.
@@ -67,7 +67,7 @@ impl Tuner<'_> {
                 report.remain -= 1;
             } else {
                 report.notes.push(format!(
-                    "the previous values are still in {}; remove it to accept the present ones",
+                    "the previous values are still in {}; remove it to accept the current ones",
                     journal.path.display()
                 ));
             }
@@ -75,7 +75,7 @@ impl Tuner<'_> {
         Ok(report)
     }
 
-    /// Whether nothing is left to restore.
+    /// Returns true if nothing is left to restore.
     fn undo_one(
         &self,
         journal: &Journal,
@@ -227,7 +227,7 @@ fn changed_by_others(set: Option<&str>) -> String {
     }
 }
 
-/// Whether a value is Longhaul's: the one set or, of several numbers after an
+/// Returns true if a value is Longhaul's: the one set or, of several numbers after an
 /// interrupted write, a mix of set and previous ones.
 pub(crate) fn is_ours(now: &str, before: &str, set: &str) -> bool {
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();

@@ -51,7 +51,7 @@ pub fn for_emulator(path: &PathSpec, emulator: Emulator) -> EmulatorSettings {
     if path.has_schedule() {
         settings
             .differs
-            .push("changes over time are left out: these are its first settings".into());
+            .push("changes over time are omitted: these are its initial settings".into());
     }
     for (name, direction) in ["up", "down"].into_iter().zip(path.directions()) {
         let left =
@@ -167,7 +167,7 @@ fn link_conditioner(path: &PathSpec) -> EmulatorSettings {
         let delay = direction.delay().millis_f64();
         if delay.fract() != 0.0 {
             differs
-                .push(format!("{name}: delays are whole milliseconds, {} here", millis(direction)));
+                .push(format!("{name}: delays are whole milliseconds; here {}", millis(direction)));
         }
         format!("{name}: Bandwidth {rate}, Packets Dropped {loss} %, Delay {delay:.0} ms")
     });
@@ -202,7 +202,7 @@ fn clumsy(path: &PathSpec) -> EmulatorSettings {
                 / direction.delay().secs_f64().max(1e-3);
             if rate.as_f64() > most {
                 differs.push(format!(
-                    "{name}: it delays 2000 packets at most, {} at this delay; others pass early",
+                    "{name}: it delays at most 2000 packets, {} at this delay; others pass early",
                     BitRate::from_bps_f64(most)
                 ));
             }
@@ -210,7 +210,7 @@ fn clumsy(path: &PathSpec) -> EmulatorSettings {
                 kb @ 1..=CLUMSY_MAX_KB_S => {
                     command += &format!(" --bandwidth on --bandwidth-bandwidth {kb}");
                 }
-                _ => differs.push(format!("{name}: no rate limit, its largest is 819 Mbit/s")),
+                _ => differs.push(format!("{name}: no rate limit; its maximum is 819 Mbit/s")),
             }
         }
         lines.push(command);

@@ -18,7 +18,7 @@ use std::fmt;
 use std::str::FromStr;
 use units::Rtt;
 
-/// What an access link of a dumbbell is where nobody says.
+/// The default access link of a dumbbell.
 const ACCESS: &str = "rate=1gbit";
 
 /// The queue of an access link where nobody says: Linux's default for a device
@@ -56,7 +56,7 @@ impl ShapeKind {
         }
     }
 
-    /// What it can be told, besides its kind.
+    /// Its keys, besides its kind.
     const fn parts(self) -> (&'static [Part], &'static str) {
         match self {
             ShapeKind::Pair => (&[Part::Path], "path"),
@@ -111,7 +111,7 @@ pub struct Shape {
     /// by default, and without a round trip of its own.
     pub access: Option<String>,
     /// Round trip of each pair of a dumbbell, from host to host, or one for all.
-    /// What the bottleneck does not take of it is between the client and `left`.
+    /// The part of it that the bottleneck does not take is between the client and `left`.
     #[serde(default)]
     pub rtts: Vec<Rtt>,
 }
@@ -156,7 +156,7 @@ pub(crate) struct LayoutLink {
     pub(crate) ends: [usize; 2],
     /// The text of its path.
     pub(crate) path: String,
-    /// What of the shape that text comes from.
+    /// The part of the shape that the text comes from.
     pub(crate) part: Part,
 }
 
@@ -174,7 +174,7 @@ impl Layout {
     }
 }
 
-/// What is wrong with a shape, and with which part of it.
+/// The error in a shape, and the part that has it.
 type Wrong = (Part, Problem);
 
 impl Shape {
@@ -309,7 +309,7 @@ impl Shape {
         }
         let access = self.access.as_deref().unwrap_or(ACCESS);
         if self.access.is_some() && says(access, DELAYS) {
-            let reason = "omit rtt; rtts gives that of each pair".to_owned();
+            let reason = "omit rtt; rtts gives the RTT of each pair".to_owned();
             let link = "access".to_owned();
             return Err((Part::Access, Problem::Path { link, reason }));
         }
@@ -350,7 +350,7 @@ impl Shape {
     }
 }
 
-/// Whether a path's text says one of these keys from the beginning on, of one
+/// Returns true if a path's text says one of these keys from the beginning on, of one
 /// way or both: itself, or by a name such as `geo` that stands for a whole path.
 fn says(path: &str, keys: &[&str]) -> bool {
     path.split(',').map(str::trim).any(|part| match part.split_once('=') {

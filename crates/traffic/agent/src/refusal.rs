@@ -18,7 +18,7 @@ pub(crate) enum Refusal {
     #[error(transparent)]
     Tuner(#[from] TunerError),
     /// A setting that no study changes.
-    #[error("{key} = {value}: not a sysctl that longhaul sets, or not its value")]
+    #[error("{key} = {value}: not a sysctl, or not a value, that longhaul sets")]
     NotTuned { key: String, value: String },
     /// This host lacks a setting that the study needs.
     #[error("{key}: {note}")]

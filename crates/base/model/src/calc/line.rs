@@ -31,8 +31,8 @@ pub fn line(question: &LineQuestion) -> CalcResult {
             figures::rate(class.goodput),
             class.means
         ),
-        None => "no Ethernet link's payload rate: something else limits, as a plan of another \
-                 rate, Wi-Fi, a window or loss"
+        None => "not the payload rate of an Ethernet link: something else is the limit, such as a \
+                 plan of another rate, Wi-Fi, a window or loss"
             .to_owned(),
     };
     CalcResult {
@@ -52,7 +52,7 @@ pub fn line(question: &LineQuestion) -> CalcResult {
         holds: vec![
             format!(
                 "A frame of 1500 bytes takes 1538 on the wire: preamble 8, header 14, FCS 4, gap \
-                 12. Of it {header} are headers ({} {}, TCP 20, timestamps 12). VLAN tags, SACK \
+                 12. Headers take {header} of it ({} {}, TCP 20, timestamps 12). VLAN tags, SACK \
                  blocks and another MTU change the payload: longhaul calc overhead.",
                 name(ip),
                 ip.header()

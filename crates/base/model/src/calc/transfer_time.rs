@@ -49,7 +49,7 @@ pub fn transfer_time(question: &TransferQuestion) -> Result<CalcResult, CalcErro
             figures::bytes(asked.size),
             figures::rate(asked.link)
         ),
-        source: "without handshake, slow start and loss",
+        source: "without handshake, slow start or loss",
     });
     Ok(CalcResult {
         schema: SHEET_SCHEMA,
@@ -110,7 +110,7 @@ fn time_answer(congestion: Congestion, ramp: &RampUp, asked: &Transfer) -> Answe
     }
 }
 
-/// Whether the rest fits into the last window of slow start.
+/// Returns true if the rest fits into the last window of slow start.
 fn ends_in_slow_start(ramp: &RampUp, asked: &Transfer) -> bool {
     let window = f64::from(asked.initial) * asked.mss.as_f64() * 2f64.powf(f64::from(ramp.rounds));
     let left = asked.size.as_f64() - ramp.slow_start.as_f64();

@@ -76,8 +76,8 @@ pub fn udt(question: &UdtQuestion) -> Result<CalcResult, CalcError> {
              minimum increase is 0.01 packets per SYN, as in UDT 4.11. tau = 9, SYN = 10 ms. \
              Rates include packet headers."
                 .to_owned(),
-            "The RTT is in no equation: the increase is per SYN interval. Losses are assumed to be \
-             rare; a second loss before recovery reduces the rate again here, which UDT may \
+            "No equation contains the RTT: the increase is per SYN interval. Losses are assumed to \
+             be rare; here a second loss before recovery reduces the rate again, which UDT may \
              avoid."
                 .to_owned(),
         ],
@@ -241,7 +241,7 @@ mod tests {
         for (question, says) in [
             (UdtQuestion { packet: 0, ..asked("1gbit", 0) }, "‹packet›"),
             (UdtQuestion { packet: 65_536, ..asked("1gbit", 0) }, "‹packet›"),
-            (asked("1gbit", 1_000_000_001), "over the link"),
+            (asked("1gbit", 1_000_000_001), "exceeds the link"),
         ] {
             let error = udt(&question).unwrap_err().to_string();
             assert!(error.contains(says) && error.lines().count() == 1, "{error}");

@@ -145,11 +145,11 @@ pub fn wan(question: &WanQuestion) -> Result<CalcResult, CalcError> {
              'tuned' row, and so do tuned hosts without an optimiser."
                 .to_owned(),
             "The reduction ratio depends on the data: 1:1 for encrypted or compressed data, far \
-             more for data that was sent before. The resulting rate is the one that users see, \
-             and may exceed the link rate."
+             more for data sent before. The resulting rate is what users see, and may exceed the \
+             link rate."
                 .to_owned(),
-            "Rates are payload rates, without the optimisers' own framing and the overhead of \
-             loss recovery beyond one retransmission."
+            "Rates are payload rates, excluding the optimisers' own framing and loss recovery \
+             beyond one retransmission."
                 .to_owned(),
         ],
         tables: vec![steps_table(&steps, without.0)],

@@ -9,7 +9,7 @@ const MIB: u64 = 1 << 20;
 /// Streams of the table: every doubling up to the most that iperf3 accepts.
 const STREAMS: [u32; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
 
-/// What bounds a window that is doubled again and again, the smallest first: the default
+/// The bounds of a window that is doubled again and again, the smallest first: the default
 /// maximum of each system's autotuning, and the protocol's own.
 fn bounds() -> [(&'static str, ByteCount); 5] {
     let linux = |buffer, share| share_of_buffer(ByteCount::from_bytes(buffer * MIB), share);
@@ -49,7 +49,7 @@ pub(super) fn doubling(rtt: Rtt) -> Table {
     }
 }
 
-/// What more streams of this window give, and take.
+/// The gain and the cost of more streams of this window.
 pub(super) fn adding_streams(window: ByteCount, rtt: Rtt, asked: u32) -> Table {
     let rows = STREAMS.map(|streams| {
         let count = f64::from(streams);
@@ -86,9 +86,9 @@ pub(super) fn sentences() -> [String; 2] {
          waits in the bottleneck's queue and adds delay), the system's limit (then raise it: \
          longhaul tune, or longhaul doctor for another system), and loss (longhaul calc cubic)."
             .to_owned(),
-        "Adding streams multiplies the rate until the link is full; after that they only divide it. \
-         N streams take N of N+1 equal shares beside one other flow (RFC 5166, section 2.3), fill \
-         the queue together, and a receiver's CPU and memory serve each of them."
+        "Adding streams multiplies the rate until the link is full; after that, they only divide \
+         it. N streams take N of N+1 equal shares beside one other flow (RFC 5166, section 2.3), \
+         fill the queue together, and the receiver's CPU and memory must serve each of them."
             .to_owned(),
     ]
 }

@@ -28,7 +28,7 @@ pub(super) struct Planned<'a> {
     buffers: Vec<Option<ByteCount>>,
 }
 
-/// What was measured.
+/// The measurements.
 pub(super) struct Ran {
     pub(super) flows: Vec<RanFlow>,
     pub(super) start_skew: Option<StartSkew>,
@@ -71,7 +71,7 @@ impl<'a> Planned<'a> {
         }
     }
 
-    /// What a client is asked for; `None`: its clock makes no sense.
+    /// The request to a client; `None` if its clock is implausible.
     fn requests(
         &self,
         offset: Offset,
@@ -158,7 +158,7 @@ fn of_client<'a>(
 ) -> Result<Vec<Replied<'a>>, AttemptError> {
     let no_clock = |host: &str| RemoteError::Protocol {
         host: host.to_owned(),
-        why: "its clock makes no sense".to_owned(),
+        why: "its clock is implausible".to_owned(),
     };
     let offset = client.offset().ok_or_else(|| no_clock(client.host()))?;
     let requests = planned.requests(offset, server, buffer);

@@ -68,7 +68,7 @@ impl Store {
         match (own, found) {
             (Ok(own), Ok(found)) if own == found => Ok(()),
             (Err(error), _) | (_, Err(error)) => Err(classified(&self.file, &error)),
-            _ => Err(self.damaged("its tables are not those of a study")),
+            _ => Err(self.damaged("its tables are not study tables")),
         }
     }
 
@@ -80,7 +80,7 @@ impl Store {
     pub(super) fn check_version(&self) -> Result<(), CampaignError> {
         match self.version()? {
             1..=SCHEMA => Ok(()),
-            0 => Err(self.damaged("it has no tables of a study")),
+            0 => Err(self.damaged("it has no study tables")),
             version => Err(CampaignError::Version { file: self.file.clone(), version }),
         }
     }
@@ -320,7 +320,7 @@ fn flow_of(row: &Row<'_>) -> rusqlite::Result<FlowFigures> {
         jitter_ms: row.get(14)?,
         limit: limit.and_then(|name| Limit::ALL.into_iter().find(|known| known.name() == name)),
         probability: row.get(16)?,
-        // What is not a list of numbers is no series.
+        // A text that is not a list of numbers is not a series.
         series_bps: serde_json::from_str(&row.get::<_, String>(17)?).unwrap_or_default(),
         decrease_factor: row.get(18)?,
         acks_per_packet: row.get(19)?,

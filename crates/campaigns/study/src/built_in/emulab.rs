@@ -32,15 +32,15 @@ pub(super) const STUDY: BuiltIn = BuiltIn {
         },
         Trend {
             name: "tuned-delay",
-            published: "50 ms each way leave TCP a small part of the link rate; with tuned buffers \
-                        it fills the delayed link, so that the buffers were its limit",
+            published: "50 ms each way leaves TCP a small part of the link rate; with tuned \
+                        buffers it fills the delayed link, so the buffers were the limit",
             parts: &["grid-tuned"],
             measure: tuned_delay,
         },
         Trend {
             name: "staggered-flows",
-            published: "with each flow that starts, the total of the TCP flows rises (1 Gbit/s, \
-                        25 ms each way)",
+            published: "the total of the TCP flows rises with each flow that starts (1 Gbit/s, 25 \
+                        ms each way)",
             parts: &["fairness"],
             measure: flows::tcp_total,
         },
@@ -58,8 +58,8 @@ pub(super) const STUDY: BuiltIn = BuiltIn {
         },
         Trend {
             name: "udt-total",
-            published: "with each flow that starts, the total of the UDT flows stays what a single \
-                        one has (1 Gbit/s, 25 ms each way)",
+            published: "the total of the UDT flows stays that of a single flow as more flows start \
+                        (1 Gbit/s, 25 ms each way)",
             parts: &["fairness-udt"],
             measure: flows::udt_total,
         },
@@ -91,7 +91,7 @@ pub(super) const STUDY: BuiltIn = BuiltIn {
         },
         Trend {
             name: "slow-disk",
-            published: "a large file: UDT sends what is buffered at full speed and is idle until \
+            published: "a large file: UDT sends buffered data at full speed and then idles until \
                         the disk has read more; TCP is not fast enough to show this",
             parts: &["file"],
             measure: file::slow_disk,

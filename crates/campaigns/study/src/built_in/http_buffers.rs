@@ -38,7 +38,7 @@ pub(super) const STUDY: BuiltIn = BuiltIn {
 
 const FACTOR: &str = "client.net.ipv4.tcp_rmem";
 
-/// What the link carries of segments of 1448 bytes, in bit/s.
+/// The payload rate of the link with segments of 1448 bytes, in bit/s.
 const LINK_BPS: f64 = 1e9 * 1448.0 / 1500.0;
 
 /// Windows over RTT up to this share of the link are before the plateau.
@@ -151,7 +151,7 @@ fn plateau(runs: &Runs<'_>) -> Option<Measured> {
     let stays = points[first..].iter().all(|point| flat(&point));
     Some(Measured {
         text: format!(
-            "from {} on {}, {} of what the link carries; limited by: {}",
+            "from {} on {}, {} of the link's payload rate; limited by: {}",
             ByteCount::from_f64(points[first].limit).decimal(),
             mbit(last.steady),
             percent(last.steady / LINK_BPS),

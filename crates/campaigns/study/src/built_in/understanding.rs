@@ -36,15 +36,16 @@ pub(super) const STUDY: BuiltIn = BuiltIn {
         },
         Trend {
             name: "added-delay",
-            published: "200 ms added, 4 MB buffers: 65.5 Mbit/s over 10 s, of which most was \
-                        ramp-up on macOS; 4 MiB over 215 ms are 156 Mbit/s",
+            published: "200 ms added, 4 MB buffers: 65.5 Mbit/s over 10 s, mostly ramp-up, on \
+                        macOS; 4 MiB over 215 ms is 156 Mbit/s",
             parts: &["delay"],
             measure: added_delay,
         },
         Trend {
             name: "four-quarter-buffers",
-            published: "four flows with buffers of a quarter fill 2.5 Gbit/s to places 84.7, \
-                        163.6 and 228.1 ms away, as one with the BDP does (51.1 MB for 163.6 ms)",
+            published: "four flows with a quarter of the buffer each fill 2.5 Gbit/s to places \
+                        84.7, 163.6 and 228.1 ms away, as one flow with the BDP does (51.1 MB for \
+                        163.6 ms)",
             parts: &["places", "defaults"],
             measure: four_quarter_buffers,
         },
@@ -129,7 +130,7 @@ pub(super) const STUDY: BuiltIn = BuiltIn {
     ],
 };
 
-/// What 2.5 Gbit/s of Ethernet carries over IPv4 and over IPv6: 1448 and 1428 of 1538 bytes.
+/// The payload rates of 2.5 Gbit/s Ethernet over IPv4 and over IPv6: 1448 and 1428 of 1538 bytes.
 const IPV4_BPS: f64 = 2.5e9 * 1448.0 / 1538.0;
 const IPV6_BPS: f64 = 2.5e9 * 1428.0 / 1538.0;
 /// 4 MiB over 215 ms.

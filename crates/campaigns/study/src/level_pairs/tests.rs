@@ -113,7 +113,10 @@ fn cells_without_a_valid_run_have_no_ratio_and_a_reason() {
 #[test]
 fn goodputs_that_measure_different_things_have_no_ratio() {
     for (factor, reason) in [
-        ("protocol = [\"tcp\", \"udp\"]\nbitrate = [\"10mbit\"]", "UDP sends at the rate"),
+        (
+            "protocol = [\"tcp\", \"udp\"]\nbitrate = [\"10mbit\"]",
+            "UDP sends at the requested rate",
+        ),
         ("direction = [\"forward\", \"both\"]\nstreams = [1, 2]", "both directions together"),
     ] {
         let part = part(factor, runs(&[95.0, 10.0, 94.0, 9.0]));

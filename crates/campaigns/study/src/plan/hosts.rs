@@ -35,7 +35,8 @@ impl Reader<'_> {
             match (entry.key.as_str(), &entry.value) {
                 ("clients", _) => clients = self.remote_hosts(entry)?,
                 ("server" | "servers", _) if servers.is_some() => {
-                    let problem = "server is one that runs, servers are started; give one of them";
+                    let problem = "server names a running server, servers are started by longhaul; \
+                                   give only one of them";
                     return Err(self.error(&entry.key_span, problem));
                 }
                 ("server", Written::One(text)) => {
@@ -43,7 +44,7 @@ impl Reader<'_> {
                     servers = Some(running.map_err(|wrong| self.error(&entry.value_span, wrong))?);
                 }
                 ("server", Written::List(_)) => {
-                    let problem = "server is one that runs; servers is a list of hosts";
+                    let problem = "server names one running server; servers is a list of hosts";
                     return Err(self.error(&entry.value_span, problem));
                 }
                 ("servers", _) => servers = Some(Servers::Started(self.remote_hosts(entry)?)),
@@ -64,7 +65,7 @@ impl Reader<'_> {
         let counts = hosts.counts();
         if counts.servers > counts.clients {
             let problem = format!(
-                "{} servers for {} clients: each client sends to one server, so there are no \
+                "{} servers for {} clients: each client sends to one server, so there cannot be \
                  more servers than clients",
                 counts.servers, counts.clients
             );
@@ -84,7 +85,7 @@ impl Reader<'_> {
         for (text, span) in items {
             let host = RemoteHost::parse(text).map_err(|wrong| self.error(span, wrong))?;
             if hosts.contains(&host) {
-                return Err(self.error(span, format!("{host} is there twice")));
+                return Err(self.error(span, format!("{host} is listed twice")));
             }
             hosts.push(host);
         }
@@ -109,11 +110,11 @@ impl Reader<'_> {
         let is_any = |of: fn(&Value) -> bool| levels.iter().any(|level| of(&level.value));
         let problem = match setting {
             Setting::Path(key) if varies => format!(
-                "{key} cannot vary with [hosts]: real paths are as they are; remove [hosts] to run \
-                 in labs"
+                "{key} cannot vary with [hosts]: real paths cannot be changed; remove [hosts] to \
+                 run in labs"
             ),
             Setting::Path(key) if !BELIEVED.contains(&key.as_str()) => format!(
-                "{key} needs a lab; with [hosts], [path] has what the path is believed to be, for \
+                "{key} needs a lab; with [hosts], [path] describes the path as assumed for \
                  predictions: {}",
                 BELIEVED.join(", ")
             ),
@@ -121,7 +122,7 @@ impl Reader<'_> {
                 "hosts needs a lab; with [hosts], the hosts are those of its lists".to_owned()
             }
             Setting::Buffers => "buffers needs a lab; with [hosts], set net.ipv4.tcp_rmem and \
-                                 net.ipv4.tcp_wmem, or leave them as they are"
+                                 net.ipv4.tcp_wmem, or leave them unchanged"
                 .to_owned(),
             _ if is_any(|value| matches!(value, Value::Program(Some(_)))) => {
                 "programs run in labs only; remove [hosts], or the program".to_owned()
@@ -135,8 +136,8 @@ impl Reader<'_> {
                 format!("longhaul does not set {name} on real hosts; it sets {}", known.join(", "))
             }
             Setting::Sysctl(side, name) if self.server_runs && *side != Side::Clients => format!(
-                "the server runs already, so {name} cannot be set there; write client.{name}, or \
-                 servers = [\"HOST\"]"
+                "the server is already running, so {name} cannot be set there; write \
+                 client.{name}, or servers = [\"HOST\"]"
             ),
             Setting::Sysctl(_, name) => {
                 let wrong = |level: &&Level| !record::is_tuned_value(name, &level.text);
@@ -193,7 +194,7 @@ duration = "2s"
         let test = plan.test(&plan.cell(0)).unwrap();
         assert_eq!(test.hosts, Hosts { clients: 2, servers: 1 });
         assert_eq!(plan.flows_of_tests(), ["traffic-1", "traffic-2"]);
-        // What the path is believed to be predicts: two windows over 50 ms.
+        // The assumed path predicts two windows over 50 ms.
         let predicted = test.predict().unwrap().rate.as_f64();
         assert!((predicted / (2.0 * 65_536.0 * 8.0 / 0.05) - 1.0).abs() < 1e-6, "{predicted}");
         let sysctls = plan.sysctls();
@@ -230,7 +231,12 @@ duration = "2s"
             ("servers = ", "server = \"x\"\nservers = ", (5, 1), "one of them"),
             ("servers = [\"c=192.0.2.3\"]\n", "", (2, 1), "no server"),
             ("\"c=192.0.2.3\"", "\"c\", \"d\", \"e\"", (2, 1), "3 servers for 2 clients"),
-            ("servers = [\"c=192.0.2.3\"]", "server = \"c\"", (10, 1), "the server runs already"),
+            (
+                "servers = [\"c=192.0.2.3\"]",
+                "server = \"c\"",
+                (10, 1),
+                "the server is already running",
+            ),
             (
                 "[traffic]",
                 "[optional]\n\"net.core.busy_read\" = 1\n[traffic]",

@@ -49,7 +49,7 @@ impl Reader<'_> {
             let name = axis.get_ref();
             if !is_numeric(plan, name) {
                 let problem =
-                    format!("{name} has values that are no numbers of one unit, for an axis");
+                    format!("{name} cannot be an axis: its values are not numbers of one unit");
                 return Err(self.error(&axis.span(), problem));
             }
         }
@@ -104,7 +104,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether it is of all flows of a run where none is named.
+/// Returns true if it is of all flows of a run where none is named.
 fn of_all_flows(figure: Figure) -> bool {
     matches!(figure, Figure::Throughput | Figure::PerStream)
 }

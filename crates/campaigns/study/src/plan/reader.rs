@@ -60,11 +60,11 @@ pub(super) struct Reader<'a> {
     pub(super) flows: Vec<String>,
     /// The programs that the plan brings.
     pub(super) programs: Vec<Arc<Program>>,
-    /// Whether the short form is asked for.
+    /// True if the short form is asked for.
     pub(super) quick: bool,
-    /// Whether it runs between real hosts.
+    /// True if it runs between real hosts.
     pub(super) on_hosts: bool,
-    /// Whether its server runs already, so that nothing can be set there.
+    /// True if its server runs already, so that nothing can be set there.
     pub(super) server_runs: bool,
 }
 
@@ -173,12 +173,12 @@ impl Reader<'_> {
                 }
                 (None, Some(at), [level]) => short.fixed[at].1 = level.clone(),
                 (None, Some(_), _) => {
-                    let problem = format!("{} is no factor; it has one value", factor.setting);
+                    let problem = format!("{} is not a factor; it has one value", factor.setting);
                     return Err(self.error(&entry.value_span, problem));
                 }
                 (None, None, _) => {
                     let problem = format!(
-                        "the plan does not set {}; [quick] replaces what is set elsewhere",
+                        "the plan does not set {}; [quick] only overrides settings made elsewhere",
                         factor.setting
                     );
                     return Err(self.error(&entry.key_span, problem));
@@ -200,7 +200,8 @@ impl Reader<'_> {
             None => Ok(()),
             Some(other) => {
                 let problem = format!(
-                    "{} has {count} values and {} has {}; those of [paired] have as many each",
+                    "{} has {count} values and {} has {}; all factors in [paired] need the same \
+                     number",
                     first.setting,
                     other.setting,
                     other.levels.len()
@@ -354,7 +355,7 @@ impl Reader<'_> {
         let within = |number: &Spanned<i64>, range: Range<i64>, what: &str| {
             let value = *number.get_ref();
             let (first, last) = (range.start, range.end - 1);
-            let problem = || format!("{what} = {value}; it is {first} to {last}");
+            let problem = || format!("{what} = {value}; it must be {first} to {last}");
             if range.contains(&value) {
                 Ok(value)
             } else {
@@ -382,7 +383,8 @@ impl Reader<'_> {
                 let share =
                     share.filter(|share| (0.1..=100.0).contains(share)).ok_or_else(|| {
                         let problem =
-                            "until is half the confidence interval over the mean: 0.1% to 100%";
+                            "until is half the confidence interval divided by the mean: 0.1% to \
+                             100%";
                         self.error(&until.span(), format!("'{}': {problem}", until.get_ref()))
                     })?;
                 let first = i64::from(repeats.count.max(2));
@@ -390,7 +392,7 @@ impl Reader<'_> {
                 Some(Until { within: share / 100.0, most })
             }
             (Some(one), None) => {
-                let problem = "until needs the most runs of a cell as well, such as most = 20";
+                let problem = "until also needs the maximum runs per cell, such as most = 20";
                 return Err(self.error(&one.span(), problem));
             }
             (None, Some(one)) => {
@@ -402,7 +404,7 @@ impl Reader<'_> {
     }
 }
 
-/// What is wrong with a name that a plan gives to something.
+/// The error in a name that a plan gives to something.
 fn name_problem(what: &str, text: &str) -> Option<String> {
     let named = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let wrong = text.is_empty() || text.len() > 32 || !text.chars().all(named);

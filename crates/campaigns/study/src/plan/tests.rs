@@ -66,7 +66,7 @@ fn the_short_form_replaces_settings_and_has_one_repeat() {
     assert_eq!((quick.cells(), quick.repeats.count), (6, 1));
     let test = quick.test(&quick.cell(0)).unwrap();
     assert_eq!(test.flows[0].duration, Duration::from_secs(1));
-    // What is wrong in it is wrong in both forms.
+    // An error in it is an error in both forms.
     for wrong in ["bitrate = \"1mbit\"", "duration = [\"1s\", \"2s\"]", "streams = []"] {
         assert!(Plan::parse(&format!("{MINIMAL}[quick]\n{wrong}\n")).is_err(), "{wrong}");
     }
@@ -195,10 +195,12 @@ fn a_program_that_cannot_be_is_refused_where_it_is_written() {
     assert!(refused("files.data", "files.\"../data\"").problem.contains("a file's name"));
     assert!(refused("\"1GB\"", "\"1PB\"").problem.contains("a size up to"));
     assert!(refused("sends = \"server\"", "sends = \"both\"").problem.contains("client or server"));
-    // What its command lines have no place for.
+    // Settings that its command lines have no place for.
     assert!(refused("duration", "streams = 2\nduration").problem.contains("no {streams}"));
     assert!(
-        refused("duration", "protocol = \"udp\"\nduration").problem.contains("protocol is not")
+        refused("duration", "protocol = \"udp\"\nduration")
+            .problem
+            .contains("protocol does not apply")
     );
     // Other flows beside it, whose connections nothing would tell from its own.
     let two = "[flows.a]\n[flows.b]\nprogram = \"longhaul\"\n[programs.fetch]";
@@ -270,7 +272,7 @@ fn tests_are_added_to_cells_whose_interval_is_wide() {
     assert!(refused("until = \"5%\"").contains("most = 20"));
     assert!(refused("most = 20").contains("until = "));
     assert!(refused("until = \"5\"\nmost = 20").contains("0.1% to 100%"));
-    assert!(refused("count = 5\nuntil = \"5%\"\nmost = 4").contains("it is 5 to 1000"));
+    assert!(refused("count = 5\nuntil = \"5%\"\nmost = 4").contains("it must be 5 to 1000"));
 }
 
 #[test]
@@ -292,7 +294,7 @@ fn plots_are_of_factors_and_columns() {
     assert!(refused("kind = \"surface\"\nx = \"window\"").contains("needs x and by"));
     let words = MINIMAL.replace("streams = [1, 2, 4]", "congestion = [\"cubic\", \"bbr\"]");
     let error = Plan::parse(&format!("{words}[[plots]]\nkind = \"lines\"\nx = \"congestion\"\n"));
-    assert!(error.unwrap_err().problem.contains("no numbers of one unit"));
+    assert!(error.unwrap_err().problem.contains("not numbers of one unit"));
     let units = MINIMAL.replace("\"64KiB\", ", "\"0.5 bdp\", ");
     let lines = "[[plots]]\nkind = \"lines\"\nx = \"window\"\n";
     let error = Plan::parse(&format!("{units}{lines}")).unwrap_err();
@@ -379,5 +381,7 @@ fn a_file_is_sent_by_the_client_from_a_disk_of_a_rate() {
     assert!(refused("disk = \"20mbit\"\n", "").contains("needs disk"));
     assert!(refused("8MiB", "65MiB").contains("1 B to 64 MiB"));
     assert!(refused("\"file\"", "\"tape\"").contains("sources are memory and file"));
-    assert!(refused("chunk", "direction = \"reverse\"\nchunk").contains("direction is forward"));
+    assert!(
+        refused("chunk", "direction = \"reverse\"\nchunk").contains("direction must be forward")
+    );
 }

@@ -1,4 +1,4 @@
-//! What a program's output says.
+//! The figures in a program's output.
 
 use crate::value::ValueError;
 use serde_json::Value;
@@ -28,7 +28,7 @@ pub enum Output {
 
 /// An output that does not have what would be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("its output has no goodput as '{output}' would have it")]
+#[error("its output has no goodput in the form '{output}'")]
 pub struct NoGoodput {
     output: Output,
 }
@@ -41,7 +41,7 @@ pub struct Unit {
     bps: u32,
 }
 
-/// What a program reported of a transfer.
+/// A program's report of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reported {
     /// Goodput in bit/s.
@@ -85,7 +85,7 @@ impl Output {
         }
     }
 
-    /// What the output of a client says.
+    /// Reads the output of a client.
     ///
     /// # Errors
     /// [`NoGoodput`].

@@ -38,7 +38,7 @@ enum WrittenFile {
     Zeros { size: String },
 }
 
-/// What is wrong, and where.
+/// The error and its place.
 pub(crate) type Wrong = (Range<usize>, String);
 
 impl WrittenProgram {
@@ -133,7 +133,7 @@ fn command_line(written: &Spanned<Vec<String>>) -> Result<CommandLine, Wrong> {
             format!("{} arguments; at most {MAX_ARGUMENTS}", arguments.len())
         }
         Some(_) if arguments.iter().any(|one| one.len() > MAX_ARGUMENT || one.contains('\0')) => {
-            format!("an argument has at most {MAX_ARGUMENT} bytes, and none that is zero")
+            format!("an argument has at most {MAX_ARGUMENT} bytes, and no zero bytes")
         }
         Some(_) => return Ok(CommandLine(arguments.clone())),
     };

@@ -210,7 +210,7 @@ fn a_train_tells_a_policer_from_a_shallow_queue() {
         let options = decided.options.unwrap();
         assert_eq!(options, "-u -b 100000kbit -n 6000000");
         assert!(decided.sentence.starts_with(&format!(
-            "Of policer and shallow-queue it is {}: over the",
+            "Between policer and shallow-queue it is {}: over the",
             limit.name()
         )));
     }

@@ -31,7 +31,7 @@ const MAX_TRAINS: u32 = 3;
 /// Maximum bytes and seconds of a train.
 const MAX_BYTES: ByteCount = ByteCount::from_bytes(6_000_000);
 const MAX_SECONDS: f64 = 2.0;
-/// What the last datagrams may take to arrive.
+/// The time that the last datagrams may take to arrive.
 const ARRIVAL_SECONDS: f64 = 0.5;
 /// A train of fewer bytes shows nothing: a hundred datagrams.
 const MIN_BYTES: ByteCount = ByteCount::from_bytes(150_000);
@@ -92,7 +92,7 @@ pub(super) fn propose(
         return None;
     }
     let test = TrainTest::new(m, finding);
-    // What the usual test tells is better than nothing.
+    // The result of the usual test is better than nothing.
     (test.is_ok() || !is_other).then_some(test)
 }
 
@@ -191,7 +191,7 @@ impl TrainTest {
         format!("-u -b {}kbit -n {}", self.top().bps().div_ceil(1_000), self.bytes().bytes())
     }
 
-    /// What the next train is for, in one line.
+    /// The purpose of the next train, in one line.
     #[must_use]
     pub fn announcement(&self) -> String {
         let names: Vec<&str> = self.between.iter().map(|limit| limit.name()).collect();
@@ -232,7 +232,7 @@ impl TrainTest {
         let train = Train::read(&arrivals);
         let sentence = match train.limit() {
             Some(limit) => format!(
-                "Of policer and shallow-queue it is {}: {}; a queue delays packets before it \
+                "Between policer and shallow-queue it is {}: {}; a queue delays packets before it \
                  overflows, and a policer delays none.",
                 limit.name(),
                 train.saw()

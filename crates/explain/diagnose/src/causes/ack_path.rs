@@ -29,7 +29,7 @@ impl Cause for AckPath {
     }
 
     fn noun(&self) -> &'static str {
-        "the path of the acknowledgements"
+        "the ACK path"
     }
 
     /// Only over a known path: elsewhere its return direction is not measured.
@@ -49,21 +49,17 @@ impl Cause for AckPath {
 
     fn sentence(&self, o: &Observed<'_>) -> String {
         let most = self.prediction(o).map_or(String::new(), |p| {
-            format!(": with an ACK for each second segment it allows {}", p.rate)
+            format!(": with an ACK for every second segment it allows {}", p.rate)
         });
         format!(
-            "Limited by the path of the acknowledgements at {}{most}; reduce the other traffic in \
-             that direction, give ACKs priority there (an AQM, an ACK filter), or use a larger \
-             MTU.",
+            "Limited by the ACK path at {}{most}; reduce the other traffic in that direction, give \
+             ACKs priority there (an AQM, an ACK filter), or use a larger MTU.",
             o.e.goodput
         )
     }
 
     fn one_line(&self, o: &Observed<'_>) -> String {
-        format!(
-            "limited by the path of the acknowledgements at {}: other traffic or loss there",
-            o.e.goodput
-        )
+        format!("limited by the ACK path at {}: other traffic or loss there", o.e.goodput)
     }
 }
 

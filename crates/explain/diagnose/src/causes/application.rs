@@ -71,7 +71,8 @@ impl Cause for Application {
         } else if idle >= HELD {
             format!("application-limited: nothing to send {} of the time", percent(idle))
         } else {
-            "application-limited: it writes less than the network could send".to_owned()
+            "application-limited: the application writes less than the network could send"
+                .to_owned()
         }
     }
 
@@ -87,7 +88,7 @@ const THINKS_S: f64 = 0.01;
 /// A rate while sending is mentioned from this ratio to the average on.
 const FASTER: f64 = 1.2;
 
-/// What the applications did, as their packets show it.
+/// The activity of the applications, as their packets show it.
 fn activity(found: &Activity, o: &Observed<'_>) -> String {
     let Activity { bursts, responses, .. } = *found;
     let mut parts = vec![format!("nothing to send {} of the time", percent(found.idle_share))];

@@ -40,7 +40,7 @@ impl Cause for Aqm {
     }
 
     fn one_line(&self, o: &Observed<'_>) -> String {
-        format!("bottleneck saturated at {}, its queue managed (AQM){}", o.e.goodput, queue(o))
+        format!("bottleneck saturated at {}, queue managed by AQM{}", o.e.goodput, queue(o))
     }
 }
 

@@ -78,7 +78,7 @@ impl Cause for CongestionAvoidance {
     /// BBR, without a promise: its model has no queue, and behind one of 20 packets
     /// (100 Mbit/s x 100 ms) it may gain nothing. Then the time to grow.
     fn remedies(&self, next: &NextLimit<'_>) -> Vec<Remedy> {
-        let why = "no equation covers the losses of BBR's bursts in a shallow queue";
+        let why = "no equation covers BBR's burst losses in a shallow queue";
         let bbr = next.bbr().map(|remedy| unpromised(remedy, why));
         let longer = next.longer().filter(|_| regrowth(&next.o).is_some());
         let longer = longer.map(|remedy| {

@@ -51,7 +51,7 @@ impl Cause for EcnMarks {
 
     /// BBRv1 ignores marks, but no equation covers a queue that marks.
     fn remedies(&self, next: &NextLimit<'_>) -> Vec<Remedy> {
-        let why = "BBR's model has no marks";
+        let why = "BBR's model does not cover ECN marks";
         Vec::from_iter(next.bbr().map(|remedy| unpromised(remedy, why)))
     }
 }

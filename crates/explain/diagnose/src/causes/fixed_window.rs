@@ -30,15 +30,15 @@ impl Cause for FixedWindow {
         };
         let default = (window.as_f64() / HALF_OF_DEFAULT - 1.0).abs() <= NEAR;
         let default =
-            if default { ", as half of Linux's default tcp_rmem maximum of 6 MiB," } else { "" };
+            if default { ", half of Linux's default tcp_rmem maximum of 6 MiB," } else { "" };
         let needed = phrases::needed(o.m, o.e).map_or(String::new(), |(rate, window)| {
-            format!("; the path's {rate} need {window}{}", phrases::for_each(o.e))
+            format!("; the path's {rate} needs {window}{}", phrases::for_each(o.e))
         });
         format!(
-            "A fixed window of {window}{}{default} limits the transfer: so much is in flight over \
-             {rtt}, without loss or queueing delay, at {}. It is the receive window or the send \
-             buffer, which these figures do not tell apart{needed}: raise tcp_rmem on the receiver \
-             and tcp_wmem on the sender, or -w where it was set.",
+            "A fixed window of {window}{}{default} limits the transfer: that much is in flight per \
+             round trip ({rtt}), without loss or queueing delay, at {}. It is the receive window \
+             or the send buffer; these figures cannot tell which{needed}: raise tcp_rmem on the \
+             receiver and tcp_wmem on the sender, or -w if it was set.",
             phrases::for_each(o.e),
             o.e.goodput
         )
@@ -46,7 +46,7 @@ impl Cause for FixedWindow {
 
     fn one_line(&self, o: &Observed<'_>) -> String {
         let window = in_flight(o).map_or(String::new(), |(window, _)| format!(" of {window}"));
-        format!("a fixed window{window}: tcp_rmem of the receiver, or tcp_wmem of the sender")
+        format!("a fixed window{window}: tcp_rmem on the receiver, or tcp_wmem on the sender")
     }
 
     /// Larger buffers of both hosts.
@@ -71,7 +71,7 @@ mod tests {
     fn the_window_is_what_is_in_flight() {
         let sentence = FixedWindow.sentence(&Example::new(85.0, 296.0).observed());
         assert!(sentence.starts_with(
-            "A fixed window of 3.15 MB, as half of Linux's default tcp_rmem maximum of 6 MiB, limits"
+            "A fixed window of 3.15 MB, half of Linux's default tcp_rmem maximum of 6 MiB, limits"
         ), "{sentence}");
         assert!(sentence.contains("tcp_rmem on the receiver and tcp_wmem on the sender"));
         let other = FixedWindow.sentence(&Example::new(40.0, 100.0).observed());

@@ -45,7 +45,7 @@ impl Cause for Loss {
         });
         if let Some((rate, budget)) = budget {
             let budget = percent(budget.fraction());
-            text += &format!("; {rate} tolerate a loss of at most {budget}");
+            text += &format!("; {rate} tolerates a loss of at most {budget}");
         }
         let repair = if e.loses_at_idle_queue() { "repair the path, or " } else { "" };
         format!("{text}; {repair}use {}.", phrases::bbr_or_more_streams(o))

@@ -59,7 +59,7 @@ impl Cause for Memory {
         };
         let (growth, from) = growth(&cost);
         format!(
-            "Memory-limited at {}: {} leave the CPU's caches before they are read, so a byte \
+            "Memory-limited at {}: {} leaves the CPU's caches before it is read, so each byte \
              costs {growth:.2} times the CPU time ({from}); use smaller socket buffers (-w {}K).",
             o.e.goodput,
             excess(&cost, o),
@@ -105,7 +105,7 @@ impl Cause for Memory {
             },
             setting: Some(key.to_owned()),
             expects_bps: rate,
-            why: format!("{why}; it bounds long paths, too"),
+            why: format!("{why}; it also limits long paths"),
         };
         vec![smaller, sysctl]
     }
@@ -120,7 +120,7 @@ fn cost(o: &Observed<'_>) -> Option<CpuCost> {
 fn growth(cost: &CpuCost) -> (f64, &'static str) {
     match cost.growth().filter(|growth| *growth > 1.0) {
         Some(growth) => (growth, "measured in this run while little was buffered"),
-        None => (on_curve(cost.buffered / 1e6), "by the measured curve"),
+        None => (on_curve(cost.buffered / 1e6), "from the measured curve"),
     }
 }
 
@@ -142,7 +142,7 @@ fn on_curve(megabytes: f64) -> f64 {
     }
 }
 
-/// What is between the applications, against the BDP.
+/// The data between the applications, compared with the BDP.
 fn excess(cost: &CpuCost, o: &Observed<'_>) -> String {
     let buffered = ByteCount::from_f64(cost.buffered);
     // The delay of a round trip through both hosts counts, too, or the BDP would be a packet.
@@ -194,7 +194,10 @@ mod tests {
             sentence.contains("64 MB of buffered data on a path that needs 330 kB"),
             "{sentence}"
         );
-        assert!(sentence.contains("1.33 times the CPU time (by the measured curve)"), "{sentence}");
+        assert!(
+            sentence.contains("1.33 times the CPU time (from the measured curve)"),
+            "{sentence}"
+        );
         let remedies = example.remedies(&Memory);
         assert_eq!(remedies[0].command.to_string(), "-w 1024K");
         let expected = remedies[0].expects_bps.unwrap().as_f64() / 1e9;

@@ -36,26 +36,34 @@ impl Cause for Outage {
             ),
         };
         if retransmits > 0 {
-            text += &format!(" and {retransmits} retransmissions after timeouts");
+            text += &format!(" and {}", after_timeouts(retransmits));
         }
         text += match last.received {
             Some(0) => "; no packet came back either",
-            Some(_) => "; packets came back, so only the direction of the data was down",
+            Some(_) => "; packets came back, so only the data direction was down",
             None => "",
         };
-        text + ". Look for an interruption of the path at these times: link flaps, roaming, a \
-                firewall's state that expired, a route change."
+        text + ". Look for an interruption of the path at these times: link flaps, roaming, \
+                expired firewall state, a route change."
     }
 
     fn one_line(&self, o: &Observed<'_>) -> String {
         let found = Outages::limiting(&prepared(o.m)).unwrap_or_default();
         match found.all.last() {
             Some(Span { retransmits, .. }) => format!(
-                "outage: nothing acknowledged {}, {retransmits} retransmissions after timeouts",
-                times(&found)
+                "outage: nothing acknowledged {}, {}",
+                times(&found),
+                after_timeouts(*retransmits)
             ),
             None => "outage: nothing arrived for a while, although data was outstanding".to_owned(),
         }
+    }
+}
+
+fn after_timeouts(retransmits: u64) -> String {
+    match retransmits {
+        1 => "1 retransmission after a timeout".to_owned(),
+        count => format!("{count} retransmissions after timeouts"),
     }
 }
 
@@ -70,7 +78,8 @@ fn times(found: &Outages) -> String {
         .collect();
     let mut text = spans.join(", ");
     if found.all.len() > LISTED {
-        text += &format!(" and {} times more", found.all.len() - LISTED);
+        let more = found.all.len() - LISTED;
+        text += &format!(" and {more} more time{}", if more == 1 { "" } else { "s" });
     }
     if found.is_final {
         text += " (the end)";

@@ -24,15 +24,14 @@ impl Cause for PacingTimers {
     }
 
     fn noun(&self) -> &'static str {
-        "the timers of BBR's pacing"
+        "BBR's pacing timers"
     }
 
     fn sentence(&self, o: &Observed<'_>) -> String {
         format!(
-            "Limited by the timers of BBR's pacing at {}, unless the queue discipline of the \
-             sender's device is fq: the sender waits for a timer before each segment of 64 KiB, \
-             {:.0} of them a second; use CUBIC on this path (-C cubic). Larger buffers will not \
-             help.",
+            "Limited by BBR's pacing timers at {}, unless the sender's qdisc is fq: the sender \
+             waits for a timer before each 64 KiB segment, {:.0} times a second; use CUBIC on this \
+             path (-C cubic). Larger buffers will not help.",
             o.e.goodput,
             timers(o)
         )
@@ -41,12 +40,13 @@ impl Cause for PacingTimers {
     fn one_line(&self, o: &Observed<'_>) -> String {
         let timers = timers(o);
         format!(
-            "limited by the timers of BBR's pacing, unless the qdisc is fq: {timers:.0} a second; use CUBIC"
+            "limited by BBR's pacing timers, unless the qdisc is fq: {timers:.0} a second; use \
+             CUBIC"
         )
     }
 
     fn remedies(&self, _: &NextLimit<'_>) -> Vec<Remedy> {
-        let why = "no prediction: what a timer costs depends on the host; measured in a virtual \
+        let why = "no prediction: the cost of a timer depends on the host; measured in a virtual \
                    machine: 1.3 to 3.3 times the goodput";
         vec![call(RemedyCommand::CongestionControl("cubic".to_owned()), Expectation::none(why))]
     }
@@ -67,12 +67,12 @@ mod tests {
         let example = Example::new(32_000.0, 0.1);
         let sentence = PacingTimers.sentence(&example.observed());
         assert!(
-            sentence.contains("at 32 Gbit/s") && sentence.contains("61035 of them"),
+            sentence.contains("at 32 Gbit/s") && sentence.contains("61035 times a second"),
             "{sentence}"
         );
         // With it TCP arms none, and the record does not say which one there is.
         for text in [sentence, PacingTimers.one_line(&example.observed())] {
-            assert!(text.contains("unless the q") && text.contains("is fq"), "{text}");
+            assert!(text.contains("unless the ") && text.contains("qdisc is fq"), "{text}");
         }
         let remedies = example.remedies(&PacingTimers);
         assert_eq!(remedies[0].command.to_string(), "-C cubic");

@@ -20,7 +20,7 @@ impl Cause for PathChange {
     }
 
     fn noun(&self) -> &'static str {
-        "a change of the path"
+        "a path change"
     }
 
     fn sentence(&self, o: &Observed<'_>) -> String {

@@ -47,16 +47,16 @@ fn sizes(o: &Observed<'_>) -> Option<SegmentSizes> {
 fn lost(o: &Observed<'_>) -> String {
     match sizes(o) {
         Some(SegmentSizes { path_mtu_bytes: Some(mtu), .. }) => {
-            format!("no full-size segment arrives, packets of up to {mtu} B pass the path")
+            format!("no full-size segment arrives, but packets of up to {mtu} B do")
         }
         Some(SegmentSizes { largest_delivered_bytes: 0, smallest_lost_bytes, .. }) => {
             format!("no segment of {smallest_lost_bytes} B arrives")
         }
         Some(SegmentSizes { largest_delivered_bytes, smallest_lost_bytes, .. }) => format!(
-            "segments of up to {largest_delivered_bytes} B arrive, none of {smallest_lost_bytes} B \
-             or more does"
+            "segments of up to {largest_delivered_bytes} B arrive, but none of \
+             {smallest_lost_bytes} B or more"
         ),
-        None => "no full-size segment arrives, smaller ones do".to_owned(),
+        None => "no full-size segment arrives, but smaller ones do".to_owned(),
     }
 }
 
@@ -77,12 +77,12 @@ mod tests {
         });
         let text = sentence(&example);
         assert!(
-            text.contains("up to 600 B arrive, none of 1448 B") && text.contains("-M 960"),
+            text.contains("up to 600 B arrive, but none of 1448 B") && text.contains("-M 960"),
             "{text}"
         );
         let sizes = example.m.streams[0].segment_sizes.as_mut().unwrap();
         sizes.path_mtu_bytes = Some(1400);
-        assert!(sentence(&example).contains("up to 1400 B pass the path"));
+        assert!(sentence(&example).contains("packets of up to 1400 B do"));
         assert!(sentence(&example).contains("-M 1360"));
     }
 }

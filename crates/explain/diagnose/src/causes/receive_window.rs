@@ -58,7 +58,7 @@ impl Cause for ReceiveWindow {
         match phrases::needed(o.m, e) {
             Some((rate, window)) => {
                 let each = phrases::for_each(e);
-                format!("{text}; the path's {rate} need a window of {window}{each}: {remedy}.")
+                format!("{text}; the path's {rate} needs a window of {window}{each}: {remedy}.")
             }
             None => format!("{text}; {remedy}."),
         }

@@ -28,9 +28,8 @@ impl Cause for Reordering {
     fn sentence(&self, o: &Observed<'_>) -> String {
         let bbr = if o.facts.is_bbr() { "" } else { ", or use BBR (-C bbr)" };
         format!(
-            "Reordered segments are mistaken for lost ones: {}, {}; find what reorders \
-             (load balancing per packet, link aggregation, retransmissions of a radio \
-             link){bbr}.",
+            "Reordered segments are mistaken for lost ones: {}, {}; find the cause (per-packet \
+             load balancing, link aggregation, radio-link retransmissions){bbr}.",
             o.arrived(),
             retransmitted(o)
         )
@@ -41,7 +40,7 @@ impl Cause for Reordering {
     }
 
     fn remedies(&self, next: &NextLimit<'_>) -> Vec<Remedy> {
-        let why = "BBR's model has no reordering";
+        let why = "BBR's model does not cover reordering";
         Vec::from_iter(next.bbr().map(|remedy| unpromised(remedy, why)))
     }
 }

@@ -30,7 +30,7 @@ impl Cause for SendBuffer {
         let held = o.e.held?;
         let sent = o.e.in_flight.filter(|sent| *sent > ByteCount::ZERO && *sent < held);
         let left = match sent {
-            Some(sent) => format!("in flight of the send buffer / RTT = {sent}"),
+            Some(sent) => format!("part of the send buffer in flight / RTT = {sent}"),
             None => format!("send buffer / RTT = {held}"),
         };
         predict::over_rtt(&left, sent.or(Some(held)), o.e.rtt(), o)
@@ -46,7 +46,7 @@ impl Cause for SendBuffer {
                 .to_owned()
         };
         if let Some((held, rtt, most)) = predict::window_rate(o.e.held, o.e.min_rtt, o.e) {
-            text += &format!(": {held} of buffered data over {rtt} allow at most {most}");
+            text += &format!(": {held} of buffered data over {rtt} allows at most {most}");
         }
         let remedy = if o.m.spec.window_bytes.is_some() {
             "use a larger -w"
@@ -56,7 +56,7 @@ impl Cause for SendBuffer {
         match phrases::needed(o.m, o.e) {
             Some((rate, window)) => {
                 let each = phrases::for_each(o.e);
-                format!("{text}; the path's {rate} need {window} in flight{each}: {remedy}.")
+                format!("{text}; the path's {rate} needs {window} in flight{each}: {remedy}.")
             }
             None => format!("{text}; {remedy}."),
         }

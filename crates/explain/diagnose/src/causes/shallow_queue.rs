@@ -64,7 +64,7 @@ impl Cause for ShallowQueue {
             }
         }
         let bbr = if o.facts.is_bbr() { "" } else { "use BBR (-C bbr), " };
-        format!("{text}; {bbr}pace the sender (fq), or deepen that queue.")
+        format!("{text}; {bbr}pace the sender (fq), or enlarge that queue.")
     }
 
     fn one_line(&self, o: &Observed<'_>) -> String {
@@ -73,12 +73,12 @@ impl Cause for ShallowQueue {
     }
 
     fn remedies(&self, next: &NextLimit<'_>) -> Vec<Remedy> {
-        let why = "no equation covers the losses of BBR's bursts in a shallow queue";
+        let why = "no equation covers BBR's burst losses in a shallow queue";
         let bbr = next.bbr().map(|remedy| unpromised(remedy, why));
         // Streams lose at different times, so that together they need a shallower queue.
         let streams = next
             .more_streams()
-            .map(|remedy| unpromised(remedy, "how far the streams' losses coincide is not known"));
+            .map(|remedy| unpromised(remedy, "the correlation of the streams' losses is unknown"));
         bbr.into_iter().chain(streams).collect()
     }
 }

@@ -65,7 +65,7 @@ impl Cause for SharedBottleneck {
                 Expectation {
                     rate: Some(path.scaled(larger)),
                     why: format!(
-                        "{} of {path} instead of {}, if the other flows are like these",
+                        "{} of {path} instead of {}, if the other flows behave like these",
                         percent(larger),
                         percent(own)
                     ),

@@ -20,9 +20,9 @@ impl Cause for SlowReceiver {
 
     fn sentence(&self, o: &Observed<'_>) -> String {
         format!(
-            "Limited by the receiving application: it reads only {}, and {}. Let it read faster \
-             (storage, processing between reads, larger reads); larger buffers and network tuning \
-             will not help.",
+            "Limited by the receiving application: it reads only {}, and {}. Make it read faster \
+             (faster storage, less processing between reads, larger reads); larger buffers and \
+             network tuning will not help.",
             o.e.goodput,
             closed(o)
         )
@@ -33,7 +33,7 @@ impl Cause for SlowReceiver {
     }
 }
 
-/// What the advertised window shows.
+/// The evidence in the advertised window.
 fn closed(o: &Observed<'_>) -> String {
     let floor = o.e.window_floor.filter(|floor| *floor < 1.0);
     let mut text = match floor {

@@ -21,7 +21,7 @@ impl Cause for Unknown {
         }
         format!(
             "Cannot identify the limit at {}: no window, buffer, application, CPU, queue or loss \
-             stands out; check the load of both hosts and run a longer test (-t).",
+             stands out; check the load on both hosts and run a longer test (-t).",
             o.e.goodput
         )
     }

@@ -23,7 +23,7 @@ impl Cause for WindowScaling {
     }
 
     fn noun(&self) -> &'static str {
-        "a window without scaling"
+        "an unscaled window"
     }
 
     fn prediction(&self, o: &Observed<'_>) -> Option<Prediction> {
@@ -46,13 +46,13 @@ impl Cause for WindowScaling {
         text += &format!(", and {}", o.arrived());
         let need = match phrases::needed(o.m, o.e) {
             Some((rate, window)) => {
-                format!("; the path's {rate} need {window}{}", phrases::for_each(o.e))
+                format!("; the path's {rate} needs {window}{}", phrases::for_each(o.e))
             }
             None => String::new(),
         };
         format!(
             "{text}{need}; check tcp_window_scaling on both hosts, then firewalls and proxies on \
-             the path that remove the option (RFC 7323). Until then, use more streams (-P)."
+             the path that strip the option (RFC 7323). Until then, use more streams (-P)."
         )
     }
 
@@ -96,7 +96,7 @@ mod tests {
         let p = WindowScaling.prediction(&example.observed()).unwrap();
         assert_eq!(p.rate.bps(), 65_535 * 8 * 1000 / 80, "{}", p.equation);
         let sentence = WindowScaling.sentence(&example.observed());
-        for part in ["65,535 B", "over 80 ms allows at most 6.55 Mbit/s", "100 Mbit/s need 1 MB"] {
+        for part in ["65,535 B", "over 80 ms allows at most 6.55 Mbit/s", "100 Mbit/s needs 1 MB"] {
             assert!(sentence.contains(part), "{sentence}");
         }
         let remedies = example.remedies(&WindowScaling);

@@ -23,30 +23,30 @@ pub(super) const TABLE: &[Row] = &[
         otherwise: OWN_BOTTLENECK,
         test: DecidingTest::Bbr,
         rule: Rule::Gains { from: 1.5, up_to: 1.15 },
-        reason: "BBR does not reduce its rate at single losses, and a saturated bottleneck \
-                 carries no more with it",
+        reason: "BBR does not slow down after a single loss, but a saturated bottleneck carries no \
+                 more with BBR",
     },
     Row {
         if_so: RANDOM_LOSS,
         otherwise: &[Limit::ShallowQueue, Limit::Policer, Limit::AckPath],
         test: DecidingTest::UdpBelow,
         rule: Rule::LosesAsMuch,
-        reason: "at half the rate neither a queue nor a token bucket overflows, and datagrams \
-                 are not acknowledged, but random loss stays",
+        reason: "at half the rate neither a queue nor a token bucket overflows, and datagrams are \
+                 not acknowledged, but random loss remains",
     },
     Row {
         if_so: &[Limit::ClusteredLoss],
         otherwise: &[Limit::Loss],
         test: DecidingTest::UdpBelow,
         rule: Rule::LosesInRuns { from: 1.5, up_to: 1.2 },
-        reason: "the receiver of datagrams counts how many in a row were lost",
+        reason: "the UDP receiver counts consecutive losses",
     },
     Row {
         if_so: &[Limit::Reordering],
         otherwise: RANDOM_LOSS,
         test: DecidingTest::UdpBelow,
         rule: Rule::ReordersAsMuch,
-        reason: "the receiver of datagrams counts late ones and lost ones separately",
+        reason: "the UDP receiver counts late and lost datagrams separately",
     },
     Row {
         if_so: &[Limit::Policer],
@@ -61,7 +61,8 @@ pub(super) const TABLE: &[Row] = &[
         otherwise: OWN_BOTTLENECK,
         test: DecidingTest::Bbr,
         rule: Rule::Gains { from: 1.15, up_to: 1.05 },
-        reason: "BBR keeps a link busy without a queue; a link that is busy carries no more",
+        reason: "BBR keeps a link busy without a queue; a link that is already busy carries no \
+                 more",
     },
     Row {
         if_so: &[
@@ -90,8 +91,8 @@ pub(super) const TABLE: &[Row] = &[
         otherwise: &[Limit::PathRate, Limit::Aqm, Limit::Policer],
         test: DecidingTest::Streams,
         rule: Rule::Gains { from: 1.25, up_to: 1.1 },
-        reason: "more streams claim a larger share from other traffic; without it there is none \
-                 to claim",
+        reason: "more streams take a larger share from other traffic; without such traffic they \
+                 gain nothing",
     },
     Row {
         if_so: &[Limit::Cpu],
@@ -105,14 +106,14 @@ pub(super) const TABLE: &[Row] = &[
         otherwise: &[Limit::Cpu, Limit::PathRate, Limit::ReceiveWindow],
         test: DecidingTest::SmallBuffers,
         rule: Rule::Gains { from: 1.2, up_to: 1.05 },
-        reason: "smaller buffers keep the data in the CPU's caches; they help against nothing else",
+        reason: "smaller buffers keep the data in the CPU's caches; they remedy no other limit",
     },
     Row {
         if_so: &[Limit::PacingTimers],
         otherwise: &[Limit::Cpu, Limit::Memory, Limit::PathRate, Limit::CongestionAvoidance],
         test: DecidingTest::Cubic,
         rule: Rule::Gains { from: 1.2, up_to: 1.05 },
-        reason: "CUBIC sends without timers, and a segment costs the same otherwise",
+        reason: "CUBIC sends without timers; otherwise a segment costs the same",
     },
     Row {
         if_so: &[Limit::CongestionAvoidance],
@@ -127,7 +128,8 @@ pub(super) const TABLE: &[Row] = &[
         ],
         test: DecidingTest::Longer,
         rule: Rule::Gains { from: 1.25, up_to: 1.1 },
-        reason: "after one overshoot the window grows back with time; what recurs keeps it small",
+        reason: "after a single overshoot the window grows back with time; recurring losses or \
+                 marks keep it small",
     },
     Row {
         if_so: &[Limit::Ramp],
@@ -149,13 +151,14 @@ pub(super) const TABLE: &[Row] = &[
         ],
         test: DecidingTest::Longer,
         rule: Rule::Gains { from: 1.25, up_to: 1.1 },
-        reason: "a ramp-up ends with time; a limit stays",
+        reason: "a ramp-up ends with time; a limit remains",
     },
     Row {
         if_so: &[Limit::AckPath],
         otherwise: &[Limit::PathRate, Limit::Aqm, Limit::Policer, Limit::CongestionAvoidance],
         test: DecidingTest::UdpAbove,
         rule: Rule::Gains { from: 1.25, up_to: 1.1 },
-        reason: "datagrams need no acknowledgements; a bottleneck of the data drops the excess",
+        reason: "datagrams need no acknowledgements; a bottleneck in the data direction drops the \
+                 excess",
     },
 ];

@@ -47,7 +47,7 @@ const STRAY: f64 = 0.02;
 /// Groups of datagrams before the first loss; the median of each is robust against stalls.
 const GROUPS: usize = 5;
 
-/// What a train showed.
+/// The result of a train.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Train {
     /// Datagrams that arrived.
@@ -117,7 +117,7 @@ impl Train {
         self.growth.and_then(|growth| growth.limit())
     }
 
-    /// What was seen, as a clause.
+    /// The observation, as a clause.
     #[must_use]
     pub fn saw(&self) -> String {
         let Some(overdrive) = self.overdrive else {
@@ -137,7 +137,7 @@ impl Train {
         let delay = Rtt::from_secs(growth.delay_us.max(0.0) * 1e-6);
         format!(
             "over the {} datagrams before the first loss, at {times} times the bottleneck's rate, \
-             the one-way delay grew by {delay}, {:.0} % (± {:.0} %) of what a queue adds",
+             the one-way delay grew by {delay}, {:.0} % (± {:.0} %) of the delay that a queue adds",
             self.before_loss,
             (100.0 * growth.ratio).max(0.0),
             (100.0 * growth.error).max(1.0)

@@ -66,7 +66,7 @@ fn the_next_limit_bounds_the_expected_goodput() {
     let both = &found[1];
     assert_eq!((found.len(), both.place, expects(both)), (2, RemedyPlace::Sender, Some(96_533)));
     assert_eq!(both.command, sysctl("net.ipv4.tcp_wmem", "4096 16384 17825792"));
-    assert!(both.why.starts_with("together with the one above"), "{}", both.why);
+    assert!(both.why.starts_with("combined with the remedy above"), "{}", both.why);
     let found = remedies(&known(small_window(), "1%"), Limit::ReceiveWindow).remove(0);
     assert!(found.expects_bps.is_none() && found.why.contains("a loss of 1 %"), "{}", found.why);
 }

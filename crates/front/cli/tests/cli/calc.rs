@@ -135,7 +135,7 @@ fn what_is_wrong_is_one_line() {
         (&["mathis", "--rtt", "1ms", "--loss", "0%"], "above zero"),
         (&["mathis", "--rtt", "1ms", "--loss", "100%"], "less than 100"),
         (&["cubic", "--rtt", "1ms", "--loss", "1%", "--mss", "0"], "--mss"),
-        (&["cubic", "--rtt", "1ms", "--rate", "1mbit", "--target", "2mbit"], "over the link"),
+        (&["cubic", "--rtt", "1ms", "--rate", "1mbit", "--target", "2mbit"], "exceeds the link"),
         (&["bbr", "--rtt", "1ms", "--loss", "1%"], "--rate"),
         (&["pftk", "--rtt", "1ms", "--loss", "1%", "--rto", "0s"], "--rto"),
         (&["wan", "--rate", "1mbit", "--rtt", "1ms", "--ratio", "1:3"], "3:1"),
@@ -151,7 +151,7 @@ fn what_is_wrong_is_one_line() {
             "no model is known",
         ),
         (&["udt", "--rate", "1gbit", "--packet", "10"], "--packet"),
-        (&["udt", "--rate", "1gbit", "--sending", "2gbit"], "over the link"),
+        (&["udt", "--rate", "1gbit", "--sending", "2gbit"], "exceeds the link"),
         (&["nothing"], "nothing"),
     ] {
         let output = run(&calc(arguments));

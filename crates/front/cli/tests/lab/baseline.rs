@@ -56,7 +56,7 @@ pub(crate) fn a_window_is_found_and_an_earlier_baseline_compared() {
     assert!(matters.clone().any(|one| one["factor"] == "streams"), "{report}");
     let step = report["steps"].to_string();
     assert!(step.contains("A single connection is limited by window-scaling"), "{step}");
-    for part in ["Goodput", "window-scaling", "Do first", "seed 7"] {
+    for part in ["Goodput", "window-scaling", "Next steps", "seed 7"] {
         assert!(ended.stdout.contains(part), "{part}: {}", ended.stdout);
     }
     let page = std::fs::read_to_string(folder.path().join("monday.html")).unwrap();
@@ -111,7 +111,7 @@ pub(crate) fn an_interrupted_baseline_keeps_its_tests() {
         .map(|server| server["rejected"].as_str().unwrap_or("chosen"))
         .collect();
     assert_eq!((rejected.len(), rejected[0]), (3, "chosen"), "{rejected:?}");
-    assert!(rejected.iter().any(|why| why.starts_with("dead: ")), "{rejected:?}");
+    assert!(rejected.iter().any(|why| why.starts_with("unreachable: ")), "{rejected:?}");
     assert!(rejected.contains(&"too slow: 1 Gbit/s, 2 Gbit/s needed"), "{rejected:?}");
     assert!(!report["conditions"].as_array().unwrap().is_empty(), "{report}");
     assert!(stem.with_extension("html").exists());

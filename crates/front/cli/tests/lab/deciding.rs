@@ -24,6 +24,6 @@ pub(crate) fn a_train_decides() {
             "the finding is the decision: {}",
             document["sentence"]
         );
-        assert!(decision["sentence"].as_str().unwrap().contains("of what a queue adds"));
+        assert!(decision["sentence"].as_str().unwrap().contains("of the delay that a queue adds"));
     }
 }

@@ -61,7 +61,9 @@ pub(crate) fn packets_that_are_too_long_are_named() {
     assert_eq!((*tcp_code, *udp_code, *auto_code), (1, 1, 0));
     assert_eq!(tcp["limit"], "pmtu-black-hole", "{}", sentence(tcp));
     assert!(sentence(tcp).contains("no full-size segment arrives"), "{}", sentence(tcp));
-    assert!(sentence(tcp).contains("up to 1400 B pass") && sentence(tcp).contains("-M 1360"));
+    assert!(
+        sentence(tcp).contains("packets of up to 1400 B do") && sentence(tcp).contains("-M 1360")
+    );
     assert!(sentence(udp).contains("(100 % lost)"), "{}", sentence(udp));
     assert!(
         sentence(udp).contains("datagrams of 20480 B are fragmented into"),

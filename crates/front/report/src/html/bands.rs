@@ -71,8 +71,8 @@ pub(super) fn tables(m: &mut Markup, page: &Page<'_>) {
     if timelines.is_empty() {
         return;
     }
-    let note = "What limited each part of the transfer, and what it cost: goodput below what the \
-                path would have carried.";
+    let note = "The limit of each part of the transfer and its cost: goodput below the rate that \
+                the path would have carried.";
     section(m, "Limits over time", note, |m| {
         for (index, label, timeline) in &timelines {
             if page.runs.len() > 1 {
@@ -93,7 +93,7 @@ fn table(m: &mut Markup, timeline: &Timeline) {
         });
     });
     if timeline.left_out > 0 {
-        let text = format!("{} later segments are not shown.", timeline.left_out);
+        let text = format!("{} not shown.", wording::counted(timeline.left_out, "later segment"));
         m.leaf("p", &[("class", &"note")], &text);
     }
 }

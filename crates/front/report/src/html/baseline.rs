@@ -54,7 +54,7 @@ fn header(m: &mut Markup, report: &BaselineReport, title: &str) {
     if report.interrupted {
         m.element("section", &[("class", &"alert"), ("role", &"alert")], |m| {
             m.leaf("h2", &[], &"Interrupted");
-            let text = "The page shows what was measured until then.";
+            let text = "The page shows the results up to that point.";
             m.leaf("p", &[], &text);
         });
     }
@@ -77,7 +77,7 @@ fn lead(report: &BaselineReport) -> String {
     };
     let directions = [Direction::Reverse, Direction::Forward].into_iter().filter_map(best);
     let text = directions.collect::<Vec<_>>().join(", ");
-    let text = if text.is_empty() { "No test ended".to_owned() } else { capital(&text) };
+    let text = if text.is_empty() { "No test completed".to_owned() } else { capital(&text) };
     match &report.comparison {
         Some(comparison) => {
             let all = &comparison.conditions;
@@ -113,9 +113,10 @@ fn strip(m: &mut Markup, report: &BaselineReport) {
             let grade = worst.and_then(|latency| latency.grade.clone());
             let rise = worst.and_then(|latency| latency.rise_ms);
             let rise = rise.map_or("not measured".to_owned(), |ms| format!("RTT {ms:+.0} ms"));
-            tile(m, "Bufferbloat, worst", &grade.unwrap_or_else(|| "–".to_owned()), &rise);
+            tile(m, "Worst bufferbloat", &grade.unwrap_or_else(|| "–".to_owned()), &rise);
             let link = report.link_bps.map_or("unknown".to_owned(), |rate| rate.to_string());
-            let source = if report.link_bps.is_some() { "by its driver" } else { "not reported" };
+            let source =
+                if report.link_bps.is_some() { "reported by its driver" } else { "not reported" };
             tile(m, "This host's link", &link, source);
             let each = wording::seconds(report.duration_s);
             tile(m, "Tests", &tests.to_string(), &format!("of {each} each"));
@@ -145,7 +146,7 @@ fn steps(m: &mut Markup, steps: &[BaselineStep]) {
         return;
     }
     m.element("section", &[], |m| {
-        m.leaf("h2", &[], &"Do first");
+        m.leaf("h2", &[], &"Next steps");
         m.element("ol", &[("class", &"steps")], |m| {
             for step in steps {
                 m.element("li", &[], |m| {
@@ -165,7 +166,7 @@ fn findings(m: &mut Markup, conditions: &[BaselineCondition]) {
         return;
     }
     m.element("section", &[], |m| {
-        m.leaf("h2", &[], &"What limits each");
+        m.leaf("h2", &[], &"Limit of each condition");
         let note = "The finding of the test nearest to the median among those with the most \
                     frequent limit.";
         m.leaf("p", &[("class", &"note")], &note);

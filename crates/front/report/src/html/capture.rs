@@ -1,8 +1,8 @@
 //! The page of a capture: time-sequence graphs, throughput, RTT and windows of its largest
 //! TCP streams, its conversations, and the packets of a time span.
 //!
-//! What is drawn comes from `tcp-graphs`, as columns of numbers in base64; a script without
-//! any library draws it on canvases. The document is at most [`MAX_BYTES`] long.
+//! The data for the graphs comes from `tcp-graphs`, as columns of numbers in base64; a script
+//! without any library draws it on canvases. The document is at most [`MAX_BYTES`] long.
 
 mod cards;
 mod controls;
@@ -12,7 +12,7 @@ use super::markup::Markup;
 use super::{CSS, document, footer};
 use crate::calendar;
 use crate::terminal::{ConversationRow, StreamRow, address};
-use crate::wording::grouped;
+use crate::wording::{counted, grouped};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use capture::file::FileSummary;
@@ -62,11 +62,11 @@ pub fn bytes_of_graphs(streams: usize) -> usize {
 pub struct CapturePage<'a> {
     /// Name of the file.
     pub name: &'a str,
-    /// What it says of itself.
+    /// The file's own description.
     pub file: &'a FileSummary,
     /// Totals.
     pub overview: &'a Overview,
-    /// What else to know, as sentences.
+    /// Further notes, as sentences.
     pub notes: &'a [String],
     /// TCP and UDP conversations, those with most bytes first: at least [`MAX_CONVERSATIONS`], if
     /// there are as many.
@@ -101,7 +101,7 @@ pub struct StreamGraphs {
     pub row: StreamRow,
     /// Its data segments and those that were retransmitted; `None` if no data was captured.
     pub segments: Option<(u32, u32)>,
-    /// What limited it; `None` if it was not explained.
+    /// Its limit; `None` if it was not explained.
     pub finding: Option<Finding>,
     /// Further sentences about it.
     pub about: Vec<String>,
@@ -140,8 +140,8 @@ fn header(m: &mut Markup, page: &CapturePage<'_>) {
         m.leaf("p", &[("class", &"eyebrow")], &"Capture");
         m.leaf("h1", &[], &short(page.name));
         let mut lead = format!(
-            "{} packets, {} on the wire",
-            grouped(overview.packets),
+            "{}, {} on the wire",
+            counted(grouped(overview.packets), "packet"),
             ByteCount::from_bytes(overview.bytes).decimal()
         );
         if overview.packets > 0 {
@@ -150,7 +150,7 @@ fn header(m: &mut Markup, page: &CapturePage<'_>) {
                 lead += &format!(" ({})", BitRate::from_bps_f64(rate));
             }
             lead += &format!(
-                ", from {} on. Times are relative to the first packet.",
+                ", starting at {}. Times are relative to the first packet.",
                 calendar::utc(overview.first_ns / 1_000_000_000)
             );
         }
@@ -161,15 +161,14 @@ fn header(m: &mut Markup, page: &CapturePage<'_>) {
     });
 }
 
-/// What to know of the file before its graphs are believed; folded, what else it says of itself.
+/// Caveats about the file; folded, the rest of its own description.
 fn notes(m: &mut Markup, page: &CapturePage<'_>) {
     let file = page.file;
     let mut notes = page.notes.to_vec();
     if let Some(count) = file.dropped().filter(|count| *count > 0) {
         notes.push(format!(
-            "{} packets were dropped while capturing: segments that are missing here may have \
-             arrived.",
-            grouped(count)
+            "{} dropped while capturing: segments that are missing here may have arrived.",
+            counted(grouped(count), "packet")
         ));
     }
     list(m, &notes);
@@ -179,7 +178,7 @@ fn notes(m: &mut Markup, page: &CapturePage<'_>) {
     let about: Vec<String> = by.into_iter().chain(comments).collect();
     if !about.is_empty() {
         m.element("details", &[("class", &"about")], |m| {
-            m.leaf("summary", &[], &"About the file");
+            m.leaf("summary", &[], &"File information");
             list(m, &about);
         });
     }
@@ -196,7 +195,7 @@ fn list(m: &mut Markup, notes: &[String]) {
     });
 }
 
-/// What the script reads.
+/// The data that the script reads.
 fn data(page: &CapturePage<'_>) -> Value {
     let first_ns = page.overview.first_ns;
     let conversations: Vec<Value> = page

@@ -142,11 +142,7 @@ pub(super) fn write(m: &mut Markup, page: &Page<'_>) {
     }
     m.element("section", &[], |m| {
         m.leaf("h2", &[], &"Test conditions");
-        m.leaf(
-            "p",
-            &[("class", &"note")],
-            &"Needed to interpret and to reproduce the figures above.",
-        );
+        m.leaf("p", &[("class", &"note")], &"Needed to interpret and reproduce the figures above.");
         m.table("conditions", |m| {
             if page.runs.len() > 1 {
                 m.element("thead", &[], |m| {
@@ -261,7 +257,7 @@ fn packets(path: &PathReport) -> String {
     let others = [
         (aqm, "dropped by AQM"),
         (policer, "dropped by the policer"),
-        (too_long, "dropped as larger than the MTU"),
+        (too_long, "dropped for exceeding the MTU"),
         (bursts, "lost in bursts"),
         (blackhole, "lost in blackholes"),
         (a.marked, "ECN-marked"),
@@ -275,7 +271,8 @@ fn packets(path: &PathReport) -> String {
         .map(|(count, what)| format!("{} {what}, ", wording::grouped(*count)))
         .collect();
     format!(
-        "{} forwarded, {} lost at random, {} dropped by the full queue, {others}{} dropped by the emulator unintentionally",
+        "{} forwarded, {} lost at random, {} dropped by the full queue, {others}{} dropped \
+         unintentionally by the emulator",
         wording::grouped(a.packets),
         wording::grouped(a.lost),
         wording::grouped(queue),

@@ -144,7 +144,7 @@ fn source_note(page: &Page<'_>) -> String {
         None => return String::new(),
     };
     let reads = page.runs.iter().any(|run| !series::disk(run.measurement).is_empty());
-    let disk = if reads { ", and what was read of the file that is sent" } else { "" };
+    let disk = if reads { ", and the rate at which the file is read" } else { "" };
     format!("{note} Dashed: predicted rate{disk}.")
 }
 

@@ -24,7 +24,7 @@ use record::{PlotKind, StudyPart, StudyPlot, StudyReport, StudyRun, StudyTrend};
 
 pub(super) const STYLE: &str = include_str!("study/study.css");
 
-/// What a plot without points of single runs shows.
+/// The note of a plot without points of single runs.
 const MEANS: &str = "The mean of each cell's valid runs.";
 
 /// The contents of a study's page.
@@ -124,8 +124,8 @@ fn header(m: &mut Markup, report: &StudyReport) {
         });
         let took = wording::long_time(report.took_s);
         let text = format!(
-            "{} of {} runs done, {} valid, {} not valid, {} failed. They took {took} in all, of \
-             which the tests themselves took {}.",
+            "{} of {} runs done, {} valid, {} not valid, {} failed. They took {took} in all, the \
+             tests themselves {}.",
             report.done,
             report.runs,
             report.valid,
@@ -156,7 +156,7 @@ fn trend(m: &mut Markup, trend: &StudyTrend) {
         Some(false) => ("chip fixable", "fails"),
         None => ("chip unknown", "not measured"),
     };
-    let measured = trend.measured.as_deref().unwrap_or("no valid run of what it needs");
+    let measured = trend.measured.as_deref().unwrap_or("no valid run of the cells that it needs");
     m.element("tr", &[], |m| {
         m.element("td", &[("data-label", &"Trend")], |m| {
             m.leaf("code", &[("class", &"setting")], &trend.name);
@@ -241,8 +241,8 @@ fn invalid(m: &mut Markup, report: &StudyReport) {
         return;
     }
     m.element("section", &[], |m| {
-        m.leaf("h2", &[], &"Runs that were not valid");
-        let note = "They are in no figure. A run is repeated before it is given up.";
+        m.leaf("h2", &[], &"Invalid runs");
+        let note = "They are excluded from all figures. A run is repeated before it is given up.";
         m.leaf("p", &[("class", &"note")], &note);
         m.element("ul", &[], |m| {
             for (label, cell) in bad().take(cells::MAX) {

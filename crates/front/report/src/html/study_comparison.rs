@@ -53,7 +53,7 @@ fn differing(m: &mut Markup, comparison: &StudyComparison) {
     }
     let [first, second] = &comparison.names;
     m.element("section", &[], |m| {
-        m.leaf("h2", &[], &"What the plans fix differently");
+        m.leaf("h2", &[], &"Fixed settings that differ");
         m.element("table", &[("class", &"plan")], |m| {
             m.thead(["Setting", first, second]);
             m.element("tbody", &[], |m| {
@@ -93,13 +93,13 @@ fn cells(m: &mut Markup, comparison: &StudyComparison) {
         });
         if comparison.cells.len() > MAX_CELLS {
             let more = comparison.cells.len() - MAX_CELLS;
-            let note = format!("{more} more cells are in the JSON (--json).");
+            let note = format!("{} in the JSON (--json).", wording::counted(more, "more cell"));
             m.leaf("p", &[("class", &"note")], &note);
         }
         if comparison.unmatched > 0 {
             let cells = if comparison.unmatched == 1 { "cell" } else { "cells" };
             let note =
-                format!("Left out: {} {cells} measured in one study only.", comparison.unmatched);
+                format!("Skipped: {} {cells} measured in only one study.", comparison.unmatched);
             m.leaf("p", &[("class", &"note")], &note);
         }
     });

@@ -64,7 +64,7 @@ fn head(report: &BaselineReport, style: &Style) -> Vec<Line> {
     let tests: usize = report.conditions.iter().map(|one| one.runs.len()).sum();
     let rounds = if report.rounds == 1 { "round" } else { "rounds" };
     let text = format!(
-        "{} tests of {} in {} {rounds} of random order, {} in all, from {}; seed {}",
+        "{} tests of {} in {} {rounds} in random order, {} in all, started {}; seed {}",
         tests,
         wording::seconds(report.duration_s),
         report.rounds,
@@ -101,7 +101,7 @@ fn path_text(path: &BaselinePath) -> String {
     parts.join(", ")
 }
 
-/// What was found of this host before the tests.
+/// The findings about this host before the tests.
 fn checks(checks: &[Check], style: &Style) -> Vec<Line> {
     if checks.is_empty() {
         return Vec::new();
@@ -123,7 +123,7 @@ fn checks(checks: &[Check], style: &Style) -> Vec<Line> {
 /// Medians, by IP version.
 fn conditions(report: &BaselineReport, style: &Style) -> Vec<Line> {
     let Some(first) = report.conditions.first() else {
-        return heading(style, "No test ended").to_vec();
+        return heading(style, "No test completed").to_vec();
     };
     let interval = wording::interval_heading(&report.conditions);
     let mut head = Line::new(style).put(style::STRONG, "Goodput");
@@ -172,7 +172,7 @@ fn figures(one: &BaselineCondition, usual_count: usize, style: &Style) -> Line {
         .right(tone, &grade, FIGURES[3])
 }
 
-/// What the tests of a condition disagree in; of equal warnings the first.
+/// The disagreements between the tests of a condition; the first of equal warnings.
 fn warnings(conditions: &[BaselineCondition], style: &Style) -> Vec<Line> {
     let mut lines = Vec::new();
     for one in conditions {
@@ -189,7 +189,7 @@ fn differences(all: &[BaselineDifference], style: &Style) -> Vec<Line> {
     if all.is_empty() {
         return Vec::new();
     }
-    let mut lines = heading(style, "What differs in mean goodput").to_vec();
+    let mut lines = heading(style, "Differences in mean goodput").to_vec();
     let significant = |one: &&BaselineDifference| one.significant == Some(true);
     for one in all.iter().filter(significant) {
         let (what, within) = wording::difference(one);
@@ -228,7 +228,7 @@ fn findings(conditions: &[BaselineCondition], style: &Style) -> Vec<Line> {
     if limits.is_empty() {
         return Vec::new();
     }
-    let mut lines = heading(style, "What limits each").to_vec();
+    let mut lines = heading(style, "Limit of each condition").to_vec();
     for (limit, all) in limits {
         let tone = style::tone(wording::tone(limit));
         let name = format!("{}: {}", wording::limit_name(limit), wording::verdict(limit));
@@ -262,7 +262,7 @@ fn links(report: &BaselineReport, style: &Style) -> Vec<Line> {
         let of_link = report.links.iter().filter(|other| other.link_bps == link.link_bps);
         let names: Vec<String> = of_link.map(|other| other.condition.to_string()).collect();
         let text = format!(
-            "{} ({}): its payload rate, {}, is what arrived; {}",
+            "{} ({}): the goodput matches its payload rate, {}; {}",
             link.link_bps,
             names.join("; "),
             link.goodput_bps,
@@ -278,7 +278,7 @@ fn links(report: &BaselineReport, style: &Style) -> Vec<Line> {
 
 /// The servers of a list, the chosen one first.
 fn servers(choice: &ServerChoice, style: &Style) -> Vec<Line> {
-    let title = format!("Servers of {}", choice.list);
+    let title = format!("Servers in {}", choice.list);
     let mut lines = heading(style, &title).to_vec();
     let needed = format!("needed: {} ({})", choice.needed_bps, choice.needed_from);
     lines.extend(labelled(style, 2, (style::DIM, ""), 2, (style::DIM, &needed)));
@@ -287,7 +287,7 @@ fn servers(choice: &ServerChoice, style: &Style) -> Vec<Line> {
             None => (
                 style::GOOD,
                 server.rtt_ms.map_or("chosen".to_owned(), |rtt| {
-                    format!("chosen: {rtt:.1} ms, the nearest that is fast enough")
+                    format!("chosen: {rtt:.1} ms, the nearest server that is fast enough")
                 }),
             ),
             Some(why) => (style::DIM, why.clone()),
@@ -305,7 +305,7 @@ fn steps(report: &BaselineReport, style: &Style) -> Vec<Line> {
     if report.steps.is_empty() {
         return Vec::new();
     }
-    let mut lines = heading(style, "Do first").to_vec();
+    let mut lines = heading(style, "Next steps").to_vec();
     for (number, step) in (1..).zip(&report.steps) {
         let label = format!("{number}.");
         lines.extend(labelled(style, 2, (style::STRONG, &label), 5, (style::PLAIN, &step.text)));

@@ -1,4 +1,4 @@
-//! What a middlebox changed between two captures.
+//! The changes that a middlebox made between two captures.
 
 use super::{
     Style,
@@ -6,12 +6,13 @@ use super::{
     line::{Line, columns},
     style,
 };
+use crate::wording;
 use capture_merge::{Change, HandshakeChange, Merge};
 
 /// Options of handshakes that are listed.
 const MAX_OPTIONS: usize = 12;
 
-/// What is different after the path.
+/// The differences after the path.
 pub(super) fn changes(merge: &Merge, style: &Style) -> Vec<Line> {
     let changes = &merge.changes;
     let mut lines =
@@ -33,7 +34,11 @@ pub(super) fn changes(merge: &Merge, style: &Style) -> Vec<Line> {
     }
     let more = changes.handshakes.len().saturating_sub(MAX_OPTIONS);
     if more > 0 {
-        lines.extend(labelled("", &format!("and {more} more options (all: --json)"), style));
+        lines.extend(labelled(
+            "",
+            &format!("and {} (all: --json)", wording::counted(more, "more option")),
+            style,
+        ));
     }
     if !any {
         lines.push(Line::new(style).put(style::PLAIN, "nothing"));

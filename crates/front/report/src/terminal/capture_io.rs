@@ -8,11 +8,12 @@ use super::{
     style,
 };
 use crate::axis::{Axis, COUNT, ELAPSED, RATE, Unit, readable};
+use crate::wording;
 
 /// Base unit byte/s.
 const BYTE_RATE: &[Unit] = &[(1.0, "B/s"), (1e3, "kB/s"), (1e6, "MB/s"), (1e9, "GB/s")];
 
-/// What passed in an interval.
+/// The traffic of an interval.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct IoBin {
     /// Packets.
@@ -30,7 +31,7 @@ pub struct IoCurve {
     pub bins: Vec<IoBin>,
 }
 
-/// What is drawn.
+/// The curves to draw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IoUnit {
     /// Bits per second.
@@ -92,8 +93,12 @@ pub fn capture_io(curves: &[IoCurve], interval_s: f64, unit: IoUnit, style: &Sty
             .iter()
             .fold((0, 0), |(packets, bytes), bin| (packets + bin.packets, bytes + bin.bytes));
         let label: String = curve.label.chars().take(40).collect();
-        let text =
-            format!("{packets} packets, {bytes} bytes, peak {}", readable(*peak, unit.units()));
+        let text = format!(
+            "{}, {}, peak {}",
+            wording::counted(packets, "packet"),
+            wording::counted(bytes, "byte"),
+            readable(*peak, unit.units())
+        );
         let line = Line::new(style).to(LEFT);
         let line = line.put(style::run(index), &canvas::swatch(index, style.unicode));
         let line = line.put(style::PLAIN, " ").put(style::PLAIN, &label);

@@ -5,6 +5,7 @@ use super::{
     line::{Line, block, wrap},
     style,
 };
+use crate::wording;
 use capture_merge::{ClockBasis, ClockSegment, Merge, PacketFate, Transit, TransitSummary};
 use units::{ByteCount, percent_with};
 
@@ -40,7 +41,7 @@ pub fn capture_merge(
     }
     lines.push(Line::new(style));
     let [both, a_alone, b_alone] = merge.flows;
-    let flows = format!("{both} in both, {a_alone} in A alone, {b_alone} in B alone");
+    let flows = format!("{both} in both, {a_alone} in A only, {b_alone} in B only");
     lines.extend(labelled("flows", &flows, style));
     for (place, text) in clock(merge).iter().enumerate() {
         lines.extend(labelled(if place == 0 { "clock" } else { "" }, text, style));
@@ -74,19 +75,22 @@ pub(super) fn labelled(label: &str, text: &str, style: &Style) -> Vec<Line> {
 fn contents(merge: &Merge, side: usize, point: Option<&str>) -> String {
     let counts = merge.counts[side];
     let (first, last) = merge.spans[side];
-    let mut text =
-        format!("{} packets in {:.3} s", counts.packets, last.saturating_sub(first) as f64 / 1e9);
+    let mut text = format!(
+        "{} in {:.3} s",
+        wording::counted(counts.packets, "packet"),
+        last.saturating_sub(first) as f64 / 1e9
+    );
     let begins = first.saturating_sub(merge.spans[0].0) as f64 / 1e9;
     if side == 1 {
         let word = if begins < 0.0 { "before" } else { "after" };
-        text += &format!(", from {:.3} s {word} A on", begins.abs());
+        text += &format!(", starting {:.3} s {word} A", begins.abs());
     }
     if let Some(point) = point {
         text += &format!(", captured {point}");
     }
     for (count, what) in [
-        (counts.outside, "while the other did not run"),
-        (counts.without_partner, "of flows that the other does not have"),
+        (counts.outside, "while the other capture was not running"),
+        (counts.without_partner, "of flows missing from the other capture"),
         (counts.not_compared, "not compared"),
     ] {
         if count > 0 {
@@ -116,15 +120,16 @@ fn clock(merge: &Merge) -> Vec<String> {
     let clock = &merge.clock;
     let mut texts: Vec<String> = match (clock.basis, &clock.segments[..]) {
         (ClockBasis::Nothing, _) => {
-            let text = "not known, as no packet is unmistakable: times are taken as they are";
+            let text = "unknown, as no packet can be identified in both captures: timestamps are \
+                        used unchanged";
             return vec![text.to_owned()];
         }
-        (ClockBasis::SameClock, _) => return vec!["one for both, as given".to_owned()],
+        (ClockBasis::SameClock, _) => return vec!["the same for both, as specified".to_owned()],
         (_, [first, rest @ ..]) => {
             let start = merge.spans[0].0;
             let later = rest.iter().map(|segment| {
                 let at = segment.from_ns.saturating_sub(start) as f64 / 1e9;
-                format!("a clock was set at {at:.3} s: then {}", offset(segment))
+                format!("a clock was set at {at:.3} s; after that {}", offset(segment))
             });
             std::iter::once(offset(first)).chain(later).collect()
         }
@@ -132,13 +137,13 @@ fn clock(merge: &Merge) -> Vec<String> {
     };
     match clock.basis {
         ClockBasis::OneDirection => texts.push(
-            "Packets of one direction alone: the least delay counts as 0, and delays are those \
-             above it."
+            "Packets in one direction only: the minimum delay counts as 0, and delays are relative \
+             to it."
                 .to_owned(),
         ),
         ClockBasis::BothDirections => texts.push(
-            "The estimate assumes equal least delays of both directions: it, and with it every \
-             delay, is off by half of their difference. --same-clock takes the times as they are."
+            "The estimate assumes equal minimum delays in both directions: it and every delay are \
+             off by half of any difference. --same-clock uses the timestamps unchanged."
                 .to_owned(),
         ),
         ClockBasis::SameClock | ClockBasis::Nothing => {}
@@ -152,12 +157,12 @@ fn offset(segment: &ClockSegment) -> String {
     let by = if size < 1e9 { time(size) } else { format!("{:.6} s", size / 1e9) };
     let mut text = format!("B is {by} {word} A");
     if let Some(ns) = segment.uncertainty_ns {
-        text += &format!(", give or take {}", time(ns as f64));
+        text += &format!(", ± {}", time(ns as f64));
     }
     let uncertainty = segment.drift_uncertainty * 1e6;
     match segment.drift {
         Some(drift) => {
-            text += &format!(", drift {:+.1} ppm, give or take {uncertainty:.1}", drift * 1e6);
+            text += &format!(", drift {:+.1} ppm, ± {uncertainty:.1}", drift * 1e6);
         }
         None if uncertainty < 1000.0 => {
             text += &format!(", drift below {:.1} ppm", uncertainty.max(0.1));
@@ -220,7 +225,11 @@ fn table(merge: &Merge, style: &Style) -> Vec<Line> {
             each(&|it| match it.reordering.max_extent {
                 0 => "-".to_owned(),
                 extent => {
-                    format!("{extent} packets, {}", time(it.reordering.max_late_ns as f64))
+                    format!(
+                        "{}, {}",
+                        wording::counted(extent, "packet"),
+                        time(it.reordering.max_late_ns as f64)
+                    )
                 }
             }),
             style::PLAIN,
@@ -392,7 +401,7 @@ mod tests {
         let style = Style { colour: false, width: 80, unicode: true };
         let text = capture_merge(&merge, captures, &notes, &style);
         for part in [
-            "B is 3.200000 s ahead of A, give or take 20.0 ms",
+            "B is 3.200000 s ahead of A, ± 20.0 ms",
             "12345 (0.01 %)",
             "12 packets, 5.00 ms",
             "7, removed by a middlebox",

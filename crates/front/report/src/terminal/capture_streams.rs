@@ -31,16 +31,17 @@ pub struct StreamRow {
     pub rtt: Option<(Rtt, Rtt)>,
     /// Where the capture was made, in words.
     pub point: String,
-    /// What the capture does not show of it, as sentences.
+    /// The gaps in what the capture shows of it, as sentences.
     pub caveats: Vec<String>,
     /// The receiver's largest window, and whether that is a lower bound; `None` if its scale is
     /// unknown.
     pub window: Option<(ByteCount, bool)>,
-    /// What ECN was negotiated, and the marks of the sender's and the receiver's packets.
+    /// The negotiated ECN mode, and the marks of the sender's and the receiver's packets.
     pub ecn: (EcnMode, [EcnCounts; 2]),
-    /// What limited it, one sentence; `None` for streams that were not explained.
+    /// Its limit, one sentence; `None` for streams that were not explained.
     pub limit: Option<String>,
-    /// What its sender waited for, the longest first; empty for streams that were not explained.
+    /// The causes that its sender waited for, the longest first; empty for streams that were not
+    /// explained.
     pub times: Vec<TimeShare>,
     /// The family of its congestion control; `None` for streams that were not explained.
     pub congestion: Option<CongestionEvidence>,
@@ -82,14 +83,15 @@ pub fn congestion(found: &CongestionEvidence) -> String {
     if let Some(factor) = found.factor {
         let (from, to) = found.reduction_packets;
         parts.push(format!(
-            "{} loss{} left {factor:.2} of the window (median; the largest reduction: packets {from} to {to})",
+            "{} loss{} reduced the window to {factor:.2} (median; the largest reduction: packets \
+             {from} to {to})",
             found.reductions,
             if found.reductions == 1 { "" } else { "es" },
         ));
     }
     if found.linear_growth > 0 {
         let count = times(found.linear_growth);
-        parts.push(format!("then it grew by a segment in each round trip ({count})"));
+        parts.push(format!("then it grew by one segment per round trip ({count})"));
     }
     if found.cubic_growth > 0 {
         parts.push(format!("then it grew along CUBIC's curve ({})", times(found.cubic_growth)));
@@ -97,7 +99,8 @@ pub fn congestion(found: &CongestionEvidence) -> String {
     if found.falls > 0 {
         let (from, to) = found.fall_packets;
         parts.push(format!(
-            "bytes in flight fell {} without a loss (last: packets {from} to {to}), {} in the rhythm of BBR's probes",
+            "bytes in flight fell {} without a loss (last: packets {from} to {to}), {} at the \
+             interval of BBR's probes",
             times(found.falls),
             found.cycles,
         ));
@@ -173,7 +176,7 @@ pub fn capture_streams(
     block(lines)
 }
 
-/// What a stream's lines say, as sentences.
+/// The lines of a stream, as sentences.
 #[must_use]
 pub fn stream_sentences(row: &StreamRow) -> Vec<String> {
     figures(row).into_iter().map(|(text, _)| text).collect()

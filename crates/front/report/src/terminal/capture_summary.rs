@@ -1,4 +1,4 @@
-//! What a capture file is, how much is in it, and where it broke off.
+//! The summary of a capture file: its format, its amount of data, and where it broke off.
 
 use super::{
     Style,
@@ -6,7 +6,7 @@ use super::{
     line::{Line, block, wrap},
     style,
 };
-use crate::calendar;
+use crate::{calendar, wording};
 use capture::file::{FileSummary, Interface};
 use capture::overview::Overview;
 use units::{BitRate, ByteCount};
@@ -16,13 +16,13 @@ use units::{BitRate, ByteCount};
 pub struct CaptureSummary<'a> {
     /// Its name.
     pub name: &'a str,
-    /// What it says of itself.
+    /// The file's own description.
     pub file: &'a FileSummary,
     /// Totals.
     pub overview: &'a Overview,
     /// The conversations with most bytes, their kind, and how many there are.
     pub top: (&'a str, &'a [ConversationRow], usize),
-    /// What else to know, as sentences: where it broke off, what was not counted.
+    /// Further notes, as sentences: where it broke off, what was not counted.
     pub notes: &'a [String],
 }
 
@@ -75,7 +75,13 @@ pub fn capture_summary(summary: &CaptureSummary<'_>, style: &Style) -> String {
         add("interface", &describe(interface));
     }
     if file.interfaces.len() > MAX_LISTED {
-        add("", &format!("and {} more interfaces", file.interfaces.len() - MAX_LISTED));
+        add(
+            "",
+            &format!(
+                "and {}",
+                wording::counted(file.interfaces.len() - MAX_LISTED, "more interface")
+            ),
+        );
     }
     add("drops", &file.dropped().map_or("not recorded".to_owned(), |count| count.to_string()));
     if !file.captured_by.is_empty() {
@@ -85,7 +91,7 @@ pub fn capture_summary(summary: &CaptureSummary<'_>, style: &Style) -> String {
         add("comment", comment);
     }
     if file.packet_comments > 0 {
-        add("comments", &format!("{} packets have one", file.packet_comments));
+        add("comments", &format!("on {}", wording::counted(file.packet_comments, "packet")));
     }
     for note in summary.notes {
         for (place, part) in wrap(style, note, style.text_width()).iter().enumerate() {

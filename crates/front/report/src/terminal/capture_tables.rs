@@ -23,7 +23,7 @@ pub struct ConversationRow {
     pub stream: Option<usize>,
     /// Its ends, the sender of the first packet first.
     pub ends: [Address; 2],
-    /// What it carried.
+    /// Its traffic.
     pub traffic: Traffic,
 }
 
@@ -187,7 +187,7 @@ pub fn capture_conversations(
 
 fn heading(title: &str, shown: usize, all: usize, style: &Style) -> Line {
     let text = if shown < all {
-        format!("{title}: {all}, the {shown} with most bytes")
+        format!("{title}: {all}, the {shown} with the most bytes")
     } else {
         format!("{title}: {all}")
     };

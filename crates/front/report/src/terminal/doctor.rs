@@ -60,14 +60,14 @@ pub fn doctor(report: &DoctorReport, all: bool, style: &Style) -> String {
     block(lines)
 }
 
-/// Whether there is something to do about it.
+/// Returns true if there is something to do about it.
 fn is_open(check: &Check) -> bool {
     matches!(check.verdict, Verdict::Fail | Verdict::Warn)
 }
 
 /// The checks that are not shown, in a line.
 fn rest(report: &DoctorReport) -> String {
-    let parts = [(report.pass, "passed"), (report.unknown, "could not be made")];
+    let parts = [(report.pass, "passed"), (report.unknown, "could not be run")];
     let parts = parts.iter().filter(|(count, _)| *count > 0);
     let parts: Vec<String> = parts.map(|(count, what)| format!("{count} {what}")).collect();
     format!("{} (--all shows them)", parts.join(", "))
@@ -137,7 +137,7 @@ pub(super) fn mark(
     (if style.unicode { unicode } else { ascii }, text_style, word)
 }
 
-/// Whether any value is acceptable.
+/// Returns true if any value is acceptable.
 fn any_value(needed: &str) -> bool {
     needed.is_empty() || needed == "any" || needed.starts_with("any at")
 }
@@ -271,7 +271,7 @@ fn recipe(one: &Recipe, continuation: &str, style: &Style) -> Vec<Line> {
                 4,
                 (style::PLAIN, part),
                 4,
-                (style::DIM, " nothing: the system keeps it"),
+                (style::DIM, " nothing: the setting persists"),
             ));
         }
         if commands.is_empty() {
@@ -405,7 +405,7 @@ mod tests {
         for hidden in ["✓ pass", "? unknown", "window-scale"] {
             assert!(!text.contains(hidden), "{hidden}: {text}");
         }
-        assert!(text.contains("Rest      1 passed, 1 could not be made (--all"), "{text}");
+        assert!(text.contains("Rest      1 passed, 1 could not be run (--all"), "{text}");
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub fn trial_row(tried: &RateTry, loss_target: f64, style: &Style) -> String {
         Some(TryFailure::Loss) => {
             format!(": loss above {}", units::percent_with(loss_target, 3))
         }
-        Some(TryFailure::QueueGrows) => ": sent faster than it arrives".to_owned(),
+        Some(TryFailure::QueueGrows) => ": sent faster than received".to_owned(),
         Some(TryFailure::NothingArrived) => ": nothing arrived".to_owned(),
     };
     let word = if tried.within { "pass" } else { "fail" };

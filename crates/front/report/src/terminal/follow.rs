@@ -8,6 +8,7 @@ use super::{
     style,
     watch::{compact, millis},
 };
+use crate::wording;
 use record::{ConnectionSample, Shares, WatchedConnection};
 
 /// Column of the curves, after the name and the latest value.
@@ -94,15 +95,15 @@ pub fn follow(
     block(lines)
 }
 
-/// What rarely changes.
+/// The facts that rarely change.
 fn facts(connection: &WatchedConnection) -> String {
     let who = &connection.who;
     let mut text = format!(
-        "{}, uid {}, {}, {} retransmits",
+        "{}, uid {}, {}, {}",
         connection.state,
         who.uid,
         who.congestion.as_deref().unwrap_or("congestion control unknown"),
-        connection.retransmits_total
+        wording::counted(connection.retransmits_total, "retransmit")
     );
     if let Some(least) = connection.min_rtt_ms {
         text += &format!(", min RTT {} ms", millis(least));

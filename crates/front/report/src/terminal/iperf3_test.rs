@@ -1,7 +1,7 @@
 //! A test of iperf3 that was found in a capture, in sentences. Everything in it is from the
 //! file, so each text passes the sanitizer.
 
-use crate::untrusted::excerpt;
+use crate::{untrusted::excerpt, wording};
 use serde_json::Value;
 use tcp_analysis::iperf3::{Cut, Document, State, StateChange, Test};
 use units::{BitRate, ByteCount};
@@ -104,7 +104,7 @@ fn results(side: &str, document: &Document) -> String {
         parts.push(format!("{bytes} in {count} stream{}", if count == 1 { "" } else { "s" }));
         let has_count = json.get("sender_has_retransmits").and_then(Value::as_i64) == Some(1);
         if has_count {
-            parts.push(format!("{} retransmissions", sum("retransmits")));
+            parts.push(wording::counted(sum("retransmits"), "retransmission"));
         }
         if sum("packets") > 0 {
             parts.push(format!("{} of {} datagrams lost", sum("errors"), sum("packets")));
@@ -126,7 +126,7 @@ fn why(cut: Cut, packet: u64) -> String {
             format!("the snaplen cut packets up to {packet}; capture whole packets (-s 0)")
         }
         Cut::NotCaptured => format!("packets before {packet} are missing or out of order"),
-        Cut::TooLong => "longer than 64 KiB, of which the beginning is read".to_owned(),
+        Cut::TooLong => "longer than 64 KiB; only the beginning is read".to_owned(),
     }
 }
 

@@ -5,6 +5,7 @@ use super::{
     line::{Line, block, labelled},
     style,
 };
+use crate::wording;
 use ::doctor::{PastedConnection, PastedCounter, PastedReport};
 use units::percent;
 
@@ -33,14 +34,17 @@ pub fn pasted(report: &PastedReport, style: &Style) -> String {
     lines.push(Line::new(style));
     let zeros = report.counters.len() - report.counters.iter().filter(shown).count();
     if zeros > 0 {
-        lines.extend(row("Zero", &format!("{zeros} more counters are zero")));
+        lines.extend(row("Zero", &format!("{} at zero", wording::counted(zeros, "more counter"))));
     }
     if report.connections.len() > CONNECTIONS {
         let rest = report.connections.len() - CONNECTIONS;
-        lines.extend(row("Note", &format!("{rest} more connections: --json shows all")));
+        lines.extend(row(
+            "Note",
+            &format!("{}: --json shows all", wording::counted(rest, "more connection")),
+        ));
     }
     if report.unread_lines > 0 {
-        let text = format!("{} more lines are not explained", report.unread_lines);
+        let text = format!("{} not explained", wording::counted(report.unread_lines, "more line"));
         lines.extend(row("Note", &text));
     }
     for note in &report.notes {
@@ -121,7 +125,7 @@ mod tests {
             ],
             connections: vec![connection; 21],
             unread_lines: 3,
-            notes: vec!["counters run since boot".to_owned()],
+            notes: vec!["counters cover all connections since boot".to_owned()],
         }
     }
 
@@ -132,7 +136,7 @@ mod tests {
         }
         let text = pasted(&report(), &Style { colour: false, width: 80, unicode: true });
         assert!(text.contains("Tcp.RetransSegs: 9313, 0.025 % of Tcp.OutSegs"), "{text}");
-        assert!(!text.contains("InErrs") && text.contains("1 more counters are zero"), "{text}");
+        assert!(!text.contains("InErrs") && text.contains("1 more counter at zero"), "{text}");
         assert_eq!(text.matches("10.0.0.1:43376").count(), CONNECTIONS, "{text}");
         assert!(text.contains("! rwnd-limited 93 %") && !text.contains('\u{1b}'), "{text}");
     }

@@ -20,9 +20,10 @@ const BARS: usize = 36;
 /// Columns of the longest bar.
 const BAR: usize = 28;
 
-/// What the columns are.
-const COLUMNS: &str = "Goodput is the payload that the receiver got. steady: after the ramp-up; \
-     median, mean and std dev are of it. whole test: as iperf3 and a server's log count it.";
+/// The meaning of the columns.
+const COLUMNS: &str = "Goodput is the payload received. steady: after the ramp-up, the basis of \
+                       median, mean and std dev. whole test: as iperf3 and the server's log count \
+                       it.";
 
 fn rate(bps: f64) -> String {
     BitRate::from_bps_f64(bps).to_string()
@@ -86,7 +87,7 @@ pub fn repeats(runs: &[RunFigures], summary: &RepeatSummary, style: &Style) -> S
     block(lines)
 }
 
-/// Whether two results differ.
+/// Returns true if two results differ.
 #[must_use]
 pub fn comparison(found: &Comparison, style: &Style) -> String {
     let tone = match found.real {

@@ -94,7 +94,7 @@ fn legend(timeline: &Timeline, column: usize, style: &Style) -> Vec<Line> {
         })
         .collect();
     if timeline.left_out > 0 {
-        let text = format!("{} later segments are not shown", timeline.left_out);
+        let text = format!("{} not shown", wording::counted(timeline.left_out, "later segment"));
         lines.push(Line::new(style).to(column).put(style::DIM, &text));
     }
     lines

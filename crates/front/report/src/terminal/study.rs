@@ -83,7 +83,7 @@ pub fn study(report: &StudyReport, style: &Style) -> String {
     block(lines)
 }
 
-/// What levels come to beside each other: the most important verdicts, and the number of others.
+/// The comparison of levels: the most important verdicts, and the number of others.
 fn verdicts(report: &StudyReport) -> (Vec<String>, u64) {
     let of_part = |part: &StudyPart| -> Vec<String> {
         let prefix = if part.name.is_empty() { "" } else { &format!("{}: ", part.name) };
@@ -119,7 +119,7 @@ fn trend(trend: &StudyTrend, style: &Style) -> Vec<Line> {
             .put(style::PLAIN, "  ")
             .put(tone, mark),
     ];
-    let measured = trend.measured.as_deref().unwrap_or("no valid run of what it needs");
+    let measured = trend.measured.as_deref().unwrap_or("no valid run of the cells that it needs");
     for (label, text) in [("published", trend.published.as_str()), ("measured", measured)] {
         lines.extend(labelled(style, 2, (style::DIM, label), COLUMN, (style::PLAIN, &clean(text))));
     }
@@ -145,7 +145,10 @@ fn cells(part: &StudyPart, style: &Style) -> Vec<Line> {
         lines.push(figures(cell, third, most, width, Line::new(style).put(style::PLAIN, &text)));
     }
     if part.cells.len() > MAX_CELLS {
-        let more = format!("{} more cells: longhaul study export", part.cells.len() - MAX_CELLS);
+        let more = format!(
+            "{}: longhaul study export",
+            wording::counted(part.cells.len() - MAX_CELLS, "more cell")
+        );
         lines.push(Line::new(style).put(style::DIM, &more));
     }
     lines
@@ -168,7 +171,8 @@ fn labels(part: &StudyPart, most: usize) -> (Vec<String>, usize) {
     (values, columns)
 }
 
-/// What the third column shows: nothing is predicted of several flows, which share instead.
+/// The heading of the third column: no rate is predicted for several flows, so it shows their
+/// shares.
 #[derive(Debug, Clone, Copy)]
 enum Third {
     OfPredicted,

@@ -5,7 +5,7 @@ use super::{
     line::{Line, block, labelled},
     style,
 };
-use crate::untrusted::clean;
+use crate::{untrusted::clean, wording};
 use record::{ComparedCell, StudyComparison};
 use units::{BitRate, change};
 
@@ -46,8 +46,8 @@ pub fn study_comparison(comparison: &StudyComparison, style: &Style) -> String {
     row("answer", &clean(&comparison.sentence));
     if comparison.unmatched > 0 {
         let cells = if comparison.unmatched == 1 { "cell" } else { "cells" };
-        let text = format!("{} {cells} measured in one study only", comparison.unmatched);
-        row("left out", &text);
+        let text = format!("{} {cells} measured in only one study", comparison.unmatched);
+        row("skipped", &text);
     }
     lines.push(Line::new(style));
     lines.extend(cells(comparison, style));
@@ -76,7 +76,10 @@ fn cells(comparison: &StudyComparison, style: &Style) -> Vec<Line> {
         lines.push(figures(cell, width, Line::new(style).put(style::PLAIN, &text)));
     }
     if comparison.cells.len() > MAX_CELLS {
-        let more = format!("{} more cells: --json", comparison.cells.len() - MAX_CELLS);
+        let more = format!(
+            "{}: --json",
+            wording::counted(comparison.cells.len() - MAX_CELLS, "more cell")
+        );
         lines.push(Line::new(style).put(style::DIM, &more));
     }
     lines

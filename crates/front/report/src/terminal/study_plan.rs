@@ -12,7 +12,7 @@ use units::percent;
 /// Column of the values.
 const COLUMN: usize = 14;
 
-/// What a plan comes to.
+/// The summary of a plan.
 #[must_use]
 pub fn study_plan(plan: &StudyPlanReport, style: &Style) -> String {
     let row = |label: &str, text: &str| {
@@ -45,7 +45,7 @@ pub fn study_plan(plan: &StudyPlanReport, style: &Style) -> String {
     lines.extend(row("tests", &tests));
     if let Some(until) = plan.until {
         let text = format!(
-            "more of a cell until its 95 % confidence interval is within {}, {} at most",
+            "more per cell until its 95 % confidence interval is within {}, {} at most",
             percent(until.within),
             until.most
         );
@@ -55,7 +55,7 @@ pub fn study_plan(plan: &StudyPlanReport, style: &Style) -> String {
     block(lines)
 }
 
-/// What a program runs at each host.
+/// The command lines of a program at each host.
 fn command_lines(program: &StudyProgram) -> impl Iterator<Item = (&'static str, String)> {
     let user = if program.privileged { " (with your privileges)" } else { "" };
     let line = move |line: &String| clean(line) + user;
@@ -79,7 +79,7 @@ fn programs(all: &[StudyProgram], style: &Style) -> Vec<Line> {
         for (host, line) in command_lines(program) {
             lines.extend(row(2, host, &line));
         }
-        // What is run may be in a file; those that come with longhaul are known.
+        // The command may be in a file; those that come with longhaul are known.
         for file in program.files.iter().filter(|_| !program.built_in) {
             lines.extend(row(2, "file", &clean(&file.name)));
             for line in file.text.lines() {

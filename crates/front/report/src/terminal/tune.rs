@@ -140,7 +140,9 @@ fn restored(one: &RevertedSetting, style: &Style) -> Vec<Line> {
     let (mark, colour, what) = match one.state {
         RevertOutcome::Restored => ("-", style::RUNS[0], "restored"),
         RevertOutcome::AsBefore => ("=", style::DIM, "already at the previous value"),
-        RevertOutcome::Overwritten => ("!", style::WARN, "restored, overwriting the foreign value"),
+        RevertOutcome::Overwritten => {
+            ("!", style::WARN, "restored, overwriting another program's value")
+        }
         RevertOutcome::Left => ("!", style::WARN, "left unchanged"),
         RevertOutcome::Gone => ("=", style::DIM, "gone since the last boot"),
         RevertOutcome::Failed => ("x", style::BAD, "not restored"),
@@ -177,7 +179,7 @@ pub fn tune_status(status: &TuneStatus, style: &Style) -> String {
         lines.extend(applied_plan(holding, status.at_s, style));
     }
     for OtherNetwork { journal, network } in &status.other_networks {
-        let text = format!("{journal} is of another network namespace (net:[{network}])");
+        let text = format!("{journal} belongs to another network namespace (net:[{network}])");
         lines.extend(row(style, "Note", style::DIM, &text));
     }
     block(lines)
@@ -276,7 +278,7 @@ mod tests {
         for part in [
             "1 plan rolled back; 1 still applied",
             "- net.ipv4.tcp_rmem = 4 5 6: restored",
-            "! net.ipv4.tcp_rmem = 4 5 6: restored, overwriting the foreign value 1 2 3",
+            "! net.ipv4.tcp_rmem = 4 5 6: restored, overwriting another program's value 1 2 3",
             "! net.ipv4.tcp_rmem = 1 2 3: left unchanged; because",
             "x net.ipv4.tcp_rmem = 1 2 3: not restored",
         ] {
@@ -321,7 +323,7 @@ mod tests {
             "+ net.ipv4.tcp_rmem = 7 8 9",
             "! net.ipv4.tcp_rmem = 1 2 3; was set to 7 8 9 (before: 4 5 6)",
             "! net.ipv4.tcp_rmem = unreadable",
-            "j is of another network namespace (net:[42])",
+            "j belongs to another network namespace (net:[42])",
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }

@@ -74,9 +74,9 @@ pub fn watch(report: &WatchReport, order: &str, viewport: Viewport, style: &Styl
 fn summary(report: &WatchReport, order: &str, style: &Style) -> Line {
     let dot = if style.unicode { " · " } else { ", " };
     let matching = if report.matching == report.sockets {
-        format!("{} connections", report.sockets)
+        wording::counted(report.sockets, "connection")
     } else {
-        format!("{} of {} connections", report.matching, report.sockets)
+        format!("{} of {}", report.matching, wording::counted(report.sockets, "connection"))
     };
     let text = format!(
         "{dot}{} busy{dot}tx {}, rx {}{dot}sort: {order}",

@@ -25,9 +25,9 @@ const COLUMNS: [(&str, &str); 4] = [
     ("retr", "segments retransmitted in the interval"),
 ];
 
-const BAR: &str = "The bar divides the interval: limited by the receive window, the send buffer, \
-                   the network, nothing to send. The text beside it explains the last 30 \
-                   samples. The counters below are of this host.";
+const BAR: &str = "The bar divides the interval by limit: receive window, send buffer, network, \
+                   nothing to send. The text beside it explains the last 30 samples. The counters \
+                   below cover this host.";
 
 /// Column of the explanations.
 const TEXT: usize = 15;

@@ -62,7 +62,7 @@ pub(crate) fn full() -> BaselineReport {
         location: HOSTILE.to_owned(),
         rtt_ms: None,
         rtt_from: None,
-        rejected: Some("dead: no reply".to_owned()),
+        rejected: Some("unreachable: no reply".to_owned()),
     };
     report.choice = Some(ServerChoice {
         list: HOSTILE.to_owned(),
@@ -89,13 +89,13 @@ fn the_terminal_shows_every_part_in_its_width() {
         "mean goodput                    before          now",
         "download, 4 streams",
         "20.1 → ",
-        "What limits each",
+        "Limit of each condition",
         "Compared with",
         "-50 %  yes",
-        "1 condition of one baseline only",
-        "dead: no reply",
+        "1 condition in only one baseline",
+        "unreachable: no reply",
         "92 more: see the page",
-        "Do first",
+        "Next steps",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
@@ -109,9 +109,9 @@ fn the_page_is_complete_and_loads_nothing() {
         assert!(!page.contains(fetched), "{fetched}");
     }
     for part in [
-        "Do first",
+        "Next steps",
         "dots-row",
-        "What limits each",
+        "Limit of each condition",
         "Compared with 1970",
         "monday.json",
         ">Median goodput<",
@@ -127,5 +127,5 @@ fn the_page_is_complete_and_loads_nothing() {
     (empty.conditions, empty.interrupted) = (Vec::new(), true);
     let page = baseline_page(&empty, "");
     assert_eq!(balanced(&page), Ok(()));
-    assert!(page.contains("No test ended") && page.contains("Interrupted"));
+    assert!(page.contains("No test completed") && page.contains("Interrupted"));
 }

@@ -266,7 +266,7 @@ fn a_million_segments_give_a_bounded_result() {
         .collect();
     finding.posterior = vec![Probability { limit: Limit::Cpu, probability: 1.0 }; 1_000_000];
     let text = terminal::finding(&finding, &Style { colour: false, width: 80, unicode: true });
-    assert!(text.lines().count() < 60 && text.contains("999940 later segments are not shown"));
+    assert!(text.lines().count() < 60 && text.contains("999940 later segments not shown"));
     let html = html::page(&Page {
         title: String::new(),
         lead: String::new(),

@@ -287,5 +287,5 @@ fn naks_are_marked_on_the_curve_and_the_disk_is_drawn_beside_it() {
     assert_eq!(html.matches("class=\"nak\"").count(), 2, "{html}");
     assert!(html.contains("<title>5 NAKs at 3") || html.contains("<title>5 NAKs at 2"), "{html}");
     assert!(html.contains("▼ 5 NAKs</b> received by the sender, in 1 interval"), "{html}");
-    assert!(html.contains("curve disk") && html.contains("what was read of the file"));
+    assert!(html.contains("curve disk") && html.contains("the rate at which the file is read"));
 }

@@ -161,6 +161,6 @@ fn a_capture_begins_with_the_card_of_its_stream() {
     // A warning about the file is not folded; what it says of itself is.
     let after = rest.split("</article>").nth(1).unwrap();
     let warning = after.find("ends within a packet").unwrap();
-    assert!(warning < after.find("<summary>About the file").unwrap());
+    assert!(warning < after.find("<summary>File information").unwrap());
     assert!(after.contains("Comment: a &lt;/comment&gt;"));
 }

@@ -1,4 +1,4 @@
-//! What this kernel version supports.
+//! The features of this kernel version.
 
 use super::{check, pass_or, unread};
 use crate::facts::{Fact, Facts};
@@ -50,8 +50,8 @@ pub(super) fn checks(facts: &Facts) -> Vec<Check> {
             .seen(release)
             .needs("4.13 or newer, or the queue discipline fq")
             .why(
-                "since 4.13 TCP paces internally where a connection requests it; before, only the \
-                 fq qdisc does",
+                "since 4.13 TCP paces internally where a connection requests it; before that, only \
+                 the fq qdisc did",
             )
             .remedy(upgrade)
             .source("Linux 218af599fa63 (tcp: internal implementation for pacing)"),

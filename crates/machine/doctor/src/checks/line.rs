@@ -47,10 +47,10 @@ fn speed(device: &Device, target: &Target) -> Vec<Check> {
     let payload = goodput(now, device.mtu.seen().copied());
     let mut why = format!("the link rate is {now}");
     if let Some(payload) = payload {
-        why = format!("a link of {now} carries {payload} of TCP payload over IPv4");
+        why = format!("a {now} link carries {payload} of TCP payload over IPv4");
         let mtu = device.mtu.seen().copied().unwrap_or(1_500);
         if let Some(ipv6) = Payload::on_ethernet(mtu, IpVersion::Ipv6).goodput(now) {
-            why += &format!(" and {ipv6} over IPv6: what a test that reaches the link shows");
+            why += &format!(" and {ipv6} over IPv6: the goodput of a test that saturates it");
         }
     }
     let line = device.nic.line.seen();
@@ -146,8 +146,8 @@ fn bus(usb: &Usb, target: &Target) -> Check {
         .needs(target.rate.to_string())
         .why(format!("USB at {} carries at most {most} of payload", mbps(bus)))
         .remedy(
-            "connect it to a USB 3 port without a USB 2 hub or extension between (lsusb -t shows \
-             each device's speed)",
+            "connect it to a USB 3 port without a USB 2 hub or extension in between (lsusb -t \
+             shows each device's speed)",
         )
         .source(SOURCE)
 }
@@ -169,8 +169,7 @@ fn slot(pci: &Pci, target: &Target) -> Check {
         .seen(format!("{lanes} lanes at {now} GT/s"))
         .needs(target.rate.to_string())
         .why(format!(
-            "about {most} remain for packets; transaction headers take a fifth of the \
-                      bus"
+            "about {most} remains for packets; transaction headers take a fifth of the bus"
         ))
         .remedy(if less {
             "the slot limits the card: move it to a slot with as many lanes"
@@ -200,25 +199,25 @@ fn wifi(device: &Device, signal: Option<i32>, target: &Target) -> Check {
         seen += &format!(", {signal} dBm");
     }
     let mut why = format!(
-        "TCP gets at most about {} of the rate of this moment, {left}; the radio channel is shared \
-         and lossy",
+        "TCP gets at most about {} of the current rate, {left}; the radio channel is shared and \
+         lossy",
         percent(model::WIFI_TCP_SHARE)
     );
     let streams = u32::from(link.streams.unwrap_or(1));
     if link.standard.starts_with("802.11ax")
         && let Some(most) = model::wifi_6_rate(link.width_mhz.into(), streams)
     {
-        why += &format!("; at this width and with so many streams the rate is at most {most}");
+        why += &format!("; at this width and number of streams the rate is at most {most}");
     }
     // Wi-Fi never passes: its rate is momentary.
     let verdict = if left >= target.rate { Verdict::Warn } else { Verdict::Fail };
     check(Area::Nic, "nic.wifi", verdict)
         .seen(seen)
-        .needs(format!("a cable, or a link of {}", target.rate.scaled(1.0 / model::WIFI_TCP_SHARE)))
+        .needs(format!("a cable, or a {} link", target.rate.scaled(1.0 / model::WIFI_TCP_SHARE)))
         .why(why)
         .remedy(
-            "test with a cable, or close to the access point; 5 or 6 GHz with 80 MHz or more where \
-             the channel is narrower",
+            "test with a cable, or close to the access point; use 5 or 6 GHz with 80 MHz or more \
+             if the channel is narrower",
         )
         .source(SOURCE)
 }

@@ -76,8 +76,8 @@ fn loss(facts: &Facts, path: &PathFacts, target: &Target) -> Check {
         .seen(format!("{} of {} probes lost", path.lost, path.sent))
         .needs(needed)
         .why(format!(
-            "with an MSS of {} bytes, more random loss keeps this host's congestion control below \
-             the rate; {} probes detect only heavy loss",
+            "with an MSS of {} bytes, a higher random loss keeps this host's congestion control \
+             below the rate; {} probes detect only heavy loss",
             target.mss(),
             path.sent
         ))
@@ -194,7 +194,7 @@ fn window_scale(
         .source("RFC 7323, section 2")
 }
 
-/// Whether one of this host's settings is on; taken as on where it was not read.
+/// Returns true if one of this host's settings is on; taken as on where it was not read.
 fn own(facts: &Facts, key: &str) -> bool {
     facts.settings.get(key).and_then(Fact::seen).is_none_or(|value| value != "0")
 }
@@ -242,7 +242,7 @@ fn segment(facts: &Facts, path: &PathFacts, handshake: &HandshakeFacts) -> Check
     let fits = room.is_none_or(|room| handshake.segment_bytes + 60 >= room);
     check(Area::Path, "path.segment", pass_or(fits, Verdict::Warn))
         .seen(format!("{} bytes", handshake.segment_bytes))
-        .needs(room.map_or_else(|| "the path MTU less headers".into(), |r| format!("{r} bytes")))
+        .needs(room.map_or_else(|| "the path MTU minus headers".into(), |r| format!("{r} bytes")))
         .why("the negotiated MSS is below the path MTU: more packets, and a smaller loss budget")
         .remedy(
             "the far end's MTU is smaller, or a router clamps the MSS (tunnel, VPN, PPPoE): \

@@ -232,7 +232,7 @@ fn beyond_caches(facts: &Facts, target: &Target) -> Option<Check> {
     let buffers = Buffers { tcp_rmem, tcp_wmem, window_scaling: true };
     let all = tune::short_path::beyond_caches(&buffers, rate, rtt, streams)?;
     let found = check(Area::Settings, "buffers on a short path", Verdict::Warn)
-        .seen(format!("{all} for {streams} streams"))
+        .seen(if streams == 1 { all.to_string() } else { format!("{all} for {streams} streams") })
         .needs("32 MB or less")
         .why(tune::short_path::advice(all, rate, rtt))
         .remedy("limit the buffers of local transfers (-w 1M), not the sysctls")
@@ -309,7 +309,7 @@ fn bbr(facts: &Facts, target: &Target) -> (Verdict, String, &'static str) {
         return (Verdict::Warn, why, "sudo sysctl -w net.ipv4.tcp_congestion_control=cubic");
     }
     let why = "BBR depends on pacing; TCP paces itself since Linux 4.13 (ESnet recommends 4.20), \
-               before that only the fq qdisc does"
+               before that only the fq qdisc did"
         .to_owned();
     let verdict = match kernel::version(facts) {
         _ if is_fq => Verdict::Pass,
@@ -362,8 +362,8 @@ fn others(facts: &Facts) -> Vec<Check> {
                 key,
                 spin == 0,
                 "0",
-                "a reader busy-polls for so many µs before it sleeps: lower latency, but it takes \
-                 CPU time from bulk transfers",
+                "a reader busy-polls for this many µs before it sleeps: lower latency, but it \
+                 takes CPU time from bulk transfers",
                 &format!("{key}=0"),
             );
         }

@@ -154,7 +154,7 @@ fn device(target: &Target) -> Vec<Recipe> {
             &["cpupower frequency-info -p", "powerprofilesctl get"],
             "performance, at 10 Gbit/s and above",
         )
-        .why("a governor that saves power raises the frequency too late for a burst")
+        .why("a power-saving governor raises the frequency too late for a burst")
         .change(
             &["cpupower frequency-info -p > ~/governor.before"],
             &["sudo cpupower frequency-set -g performance"],
@@ -176,7 +176,7 @@ fn path(target: &Target) -> Vec<Recipe> {
             .why("a longer RTT needs proportionally larger buffers")
             .source("RFC 7323, section 1.1"),
         recipe("path.mtu", Area::Path, &["ping -M do -s 1472 -c 3 HOST"], "three replies")
-            .why("1472 bytes plus 28 of headers are an MTU of 1500")
+            .why("1472 bytes plus 28 bytes of headers make an MTU of 1500")
             .remark("use -s 8972 for jumbo frames")
             .source("RFC 1191; ping(8)"),
     ]

@@ -103,13 +103,14 @@ fn largest_buffer(target: &Target, buffer: ByteCount) -> Recipe {
     if buffer > usual {
         let streams =
             buffer.bytes().div_ceil(usual.bytes()).saturating_mul(target.streams().into());
-        remark +=
-            &format!("{buffer} are more than {usual}: use {streams} streams, which need no more");
+        remark += &format!(
+            "{buffer} exceeds {usual}: use {streams} streams, which need no more than that"
+        );
         let pool = buffer.bytes().saturating_mul(16).div_ceil(MIB);
         remark += &if pool <= MAX_POOL {
             format!(
                 ". One stream needs a pool of {} (sudo nvram boot-args=ncl={}, after noting the \
-                 present ones: nvram boot-args), a restart, and System Integrity Protection off; \
+                 current ones: nvram boot-args), a restart, and System Integrity Protection off; \
                  the kernel may then wire that much memory for network buffers",
                 ByteCount::from_bytes(pool * MIB),
                 pool * MIB / CLUSTER
@@ -127,8 +128,8 @@ fn largest_buffer(target: &Target, buffer: ByteCount) -> Recipe {
     }
     let want = buffer.bytes();
     let mut draft = sysctl(KEY, format!("{want} ({buffer}), or the limit"), LIMIT).why(format!(
-        "upper bound of every socket buffer, autotuned ones too. The kernel rejects values above \
-         kern.ipc.nmbclusters x 128, a 16th of the mbuf pool: {}",
+        "upper bound of every socket buffer, including autotuned ones. The kernel rejects values \
+         above kern.ipc.nmbclusters x 128, a 16th of the mbuf pool: {}",
         by_memory.join(", ")
     ));
     draft.0.inspect.push(format!("echo limit: {LIMIT}"));
@@ -150,7 +151,7 @@ fn window_scale(buffer: ByteCount) -> Recipe {
         "any: leave it at 3",
     )
     .why(format!(
-        "only the least shift that is offered: the kernel raises it until 64 KiB x 2^shift hold \
+        "only the minimum shift that is offered: the kernel raises it until 64 KiB x 2^shift holds \
          autorcvbufmax, which is {} for {buffer} and {} by default. It raises no window by itself",
         offered_shift(buffer),
         offered_shift(AUTO_DEFAULT)
@@ -243,7 +244,7 @@ fn power() -> Vec<Recipe> {
         )
         .kept()
         .remark(
-            "replace Ethernet by the port's name, and the media by the list's fastest without \
+            "replace Ethernet with the port's name, and the media with the list's fastest without \
              energy-efficient-ethernet",
         )
         .source("networksetup(8)"),
@@ -288,7 +289,7 @@ fn path(target: &Target) -> Vec<Recipe> {
             .why("a longer RTT needs proportionally larger buffers")
             .source("RFC 7323, section 1.1"),
         recipe("path.mtu", Area::Path, &["ping -D -s 1472 -c 3 HOST"], "three replies")
-            .why("1472 bytes plus 28 of headers are an MTU of 1500")
+            .why("1472 bytes plus 28 bytes of headers make an MTU of 1500")
             .source("RFC 1191; ping(8)"),
         path_jumbo(),
         recipe("path.load", Area::Path, &["networkQuality -v"], "High")
@@ -305,10 +306,13 @@ fn path_jumbo() -> Recipe {
     draft.0.apply.push("ping -D -s 8972 -c 3 HOST".to_owned());
     draft
         .why(
-            "a raw socket sends at most 8192 bytes, headers included with -D: ping -s 8972 fails on \
-             every path, and -s 8164 is the most. 8972 and 28 are an MTU of 9000",
+            "a raw socket sends at most 8192 bytes, headers included with -D: ping -s 8972 fails \
+             on every path, and -s 8164 is the maximum. 8972 bytes plus 28 bytes of headers make \
+             an MTU of 9000",
         )
-        .remark("three replies: the path carries jumbo frames. There is no reason to keep it at boot")
+        .remark(
+            "three replies: the path carries jumbo frames. There is no reason to set it at boot",
+        )
         .source("XNU 11417, bsd/netinet/raw_ip.c: rip_sendspace; ping(8)")
 }
 

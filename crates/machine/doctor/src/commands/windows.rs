@@ -180,7 +180,7 @@ fn bbr2() -> Recipe {
     .kept()
     .remark(
         "only Internet: leave Datacenter, Compat and the custom templates as they are. If the \
-         second command reports no rate, undo at once; so too if a local program stops working. \
+         second command reports no rate, undo at once, also if a local program stops working. \
          Undo: the saved values, or the second line for the default",
     )
     .source("github.com/2dust/v2rayN/issues/5793; github.com/XTLS/Xray-core/issues/4211")
@@ -265,7 +265,7 @@ fn path(target: &Target) -> Vec<Recipe> {
             .why("a longer RTT needs proportionally larger buffers")
             .source("RFC 7323, section 1.1"),
         recipe("path.mtu", Area::Path, &["ping -f -l 1472 -n 3 HOST"], "three replies")
-            .why("1472 bytes plus 28 of headers are an MTU of 1500")
+            .why("1472 bytes plus 28 bytes of headers make an MTU of 1500")
             .remark("use -l 8972 for jumbo frames")
             .source("RFC 1191"),
     ]

@@ -11,7 +11,7 @@ struct Sentence {
     name: &'static str,
     /// The names of totals that it is a part of; the first that the text has counts.
     of: &'static [&'static str],
-    /// What it counts; empty where `record` documents the name.
+    /// The meaning of the counter; empty where `record` documents the name.
     meaning: &'static str,
     remedy: &'static str,
 }
@@ -169,12 +169,7 @@ pub(super) const MACOS: Dialect = Dialect {
         mac("# packets sent", &[], "segments sent, ACKs included", ""),
         mac("# data packets (# bytes)", &[], "segments with data sent", ""),
         mac("# packets received", &[], "segments received, ACKs included", ""),
-        mac(
-            "# packets (# bytes) received in-sequence",
-            &[],
-            "segments received with the data expected next",
-            "",
-        ),
+        mac("# packets (# bytes) received in-sequence", &[], "segments received in order", ""),
         mac("# data packets (# bytes) retransmitted", MAC_SENT, "segments retransmitted", MAC_PATH),
         mac(
             "# retransmit timeouts",
@@ -269,7 +264,7 @@ pub(super) const MACOS: Dialect = Dialect {
         mac(
             "# connections dropped by rexmit timeout",
             &[],
-            "connections given up: retransmissions went unanswered",
+            "connections abandoned: retransmissions went unanswered",
             "the peer or the path was down",
         ),
         mac(
@@ -338,8 +333,8 @@ pub(super) fn read(lines: &[&str], dialect: &Dialect, report: &mut PastedReport)
         );
     }
     report.notes.push(
-        "counters run since boot, over all connections: what matters is by how much they grow \
-         during a transfer; print them before and after"
+        "counters cover all connections since boot: only their growth during a transfer matters; \
+         print them before and after"
             .to_owned(),
     );
 }

@@ -33,7 +33,8 @@ pub(super) fn read(lines: &[&str], report: &mut PastedReport) {
     report.connections.sort_by_key(|one| std::cmp::Reverse(one.sent_bytes));
     report.counters = totals(&report.connections);
     if more > 0 {
-        report.notes.push(format!("{more} further connections are not shown"));
+        let plural = if more == 1 { "" } else { "s" };
+        report.notes.push(format!("{more} further connection{plural} not shown"));
     }
 }
 
@@ -113,7 +114,8 @@ fn findings(one: &PastedConnection, details: &Details<'_>) -> Vec<String> {
         && rtt >= QUEUED * least
     {
         all.push(format!(
-            "the RTT is {:.1} times its minimum: a queue of about {:.0} ms stands on the path",
+            "the RTT is {:.1} times its minimum: a queue of about {:.0} ms has built up on the \
+             path",
             rtt / least,
             rtt - least
         ));
@@ -121,7 +123,7 @@ fn findings(one: &PastedConnection, details: &Details<'_>) -> Vec<String> {
     all
 }
 
-/// What the retransmitted share allows the congestion control.
+/// The rate that the retransmitted share allows the congestion control.
 fn losses(one: &PastedConnection) -> Option<String> {
     let share = one.retransmitted_share.filter(|share| *share > 0.0)?;
     let mut text = format!("retransmitted {} of the bytes", percent(share));

@@ -116,7 +116,7 @@ fn planted_journals_are_reported_and_not_applied() {
     assert_eq!(found.len(), 7, "{found:?}");
     for (one, says) in found.iter().zip([
         "'kernel.core_pattern'",
-        "line 1 is about 'kernel.core_pattern'",
+        "line 1 sets 'kernel.core_pattern'",
         "is damaged",
         "larger than",
         "symbolic link",

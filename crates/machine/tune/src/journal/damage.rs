@@ -6,9 +6,9 @@ use crate::persist::BootFileError;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "each message says what its fields are")]
 pub enum Damage {
-    #[error("it is no text")]
+    #[error("it is not text")]
     NotText,
-    #[error("it is cut short")]
+    #[error("it is truncated")]
     CutShort,
     #[error("its first line does not match its checksum")]
     FirstChecksum,
@@ -18,17 +18,17 @@ pub enum Damage {
     Line { line: usize, damage: Box<Damage> },
     #[error("it has more lines than Longhaul writes")]
     TooManyLines,
-    #[error("{key} is in it twice")]
+    #[error("it contains {key} twice")]
     Twice { key: String },
-    #[error("it has control characters, or a long text")]
+    #[error("it has control characters or an overlong text")]
     Text,
     #[error("'{key}' was not planned")]
     NotPlanned { key: String },
-    #[error("a second beginning")]
+    #[error("a second header")]
     SecondBeginning,
-    #[error("it sets '{key}', which Longhaul does not")]
+    #[error("it sets '{key}', which Longhaul does not change")]
     OtherSetting { key: String },
-    #[error("it gives {key} a value of another form")]
+    #[error("it gives {key} a value in the wrong format")]
     Value { key: String },
     #[error(transparent)]
     BootFile(#[from] BootFileError),

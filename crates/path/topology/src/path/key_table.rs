@@ -7,9 +7,9 @@ use super::key::{Key, Target};
 /// A key, what it does and an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PathKey {
-    /// What stands before `=`.
+    /// The name before `=`.
     pub name: &'static str,
-    /// What it does, other forms of its value, and the default in brackets. An option
+    /// Its effect, other forms of its value, and the default in brackets. An option
     /// of the queue has its default in `DISCIPLINES`.
     about: &'static str,
     /// `KEY=VALUE`, valid, and other than the default.
@@ -31,7 +31,7 @@ impl PathKey {
         PathKey::new(name, Target::Direction(key), example, about)
     }
 
-    /// What it does, other forms of its value, and the default in brackets; for an
+    /// Its effect, other forms of its value, and the default in brackets; for an
     /// option of the queue with the disciplines that have it.
     #[must_use]
     pub fn about(&self) -> String {
@@ -44,7 +44,7 @@ impl PathKey {
         }
     }
 
-    /// Whether it is an option of the queue: valid beside a discipline that has it.
+    /// Returns true if it is an option of the queue: valid beside a discipline that has it.
     #[must_use]
     pub fn is_queue_option(&self) -> bool {
         matches!(self.target, Target::Direction(key) if key.is_queue_option())
@@ -110,7 +110,7 @@ pub const KEYS: [PathKey; 36] = [
         Key::Reorder,
         "reorder",
         "reorder=1%:5ms",
-        "delay 1 % of the packets by another 5 ms, so that later ones overtake them [none]",
+        "delay 1 % of the packets by another 5 ms, so that later packets overtake them [none]",
     ),
     PathKey::of(
         Key::Duplicate,
@@ -148,7 +148,7 @@ pub const KEYS: [PathKey; 36] = [
         Key::UdpPolice,
         "udp.police",
         "udp.police=10mbit:64KiB",
-        "policer of UDP packets alone; tcp.police= likewise [none]",
+        "policer of UDP packets only; tcp.police= likewise [none]",
     ),
     PathKey::of(
         Key::UdpBlackhole,
@@ -160,7 +160,7 @@ pub const KEYS: [PathKey; 36] = [
         Key::TcpPolice,
         "tcp.police",
         "tcp.police=10mbit:64KiB",
-        "policer of TCP packets alone [none]",
+        "policer of TCP packets only [none]",
     ),
     PathKey::of(
         Key::TcpBlackhole,

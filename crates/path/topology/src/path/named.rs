@@ -87,7 +87,8 @@ pub const PATHS: &[NamedPath] = &[
     ),
     NamedPath::new(
         "leo",
-        "Low Earth orbit: another satellite and another delay every 15 s; rate and dark 0.1 s are round figures",
+        "Low Earth orbit: a new satellite and delay every 15 s; the rate and the 0.1 s outage are \
+         round figures",
         "M3AAWG training, Understanding Network Performance, 2025 (25 to 100 ms); Tanveer et al., Making Sense of Constellations, 2023 (15 s)",
         "rate=100mbit,rtt=25ms,blackhole=100ms@15s,\
          @15s.rtt=60ms,@30s.rtt=100ms,@45s.rtt=40ms,repeat=60s",
@@ -109,7 +110,9 @@ pub const PATHS: &[NamedPath] = &[
     NamedPath::new(
         "wifi-6ghz",
         "Wi-Fi 6E at 6 GHz, 160 MHz, two streams, in the same room",
-        "McCann, Understanding Wi-Fi Speed and How 6 GHz Compares, 2021 (link rate 2400 Mbit/s); Huitema, Wi-Fi Jitter (1 to 2 ms); assumed: the same two thirds of the link rate and steps as at 5 GHz, half the jitter",
+        "McCann, Understanding Wi-Fi Speed and How 6 GHz Compares, 2021 (link rate 2400 Mbit/s); \
+         Huitema, Wi-Fi Jitter (1 to 2 ms); assumed: the same two thirds of the link rate and the \
+         same steps as at 5 GHz, half the jitter",
         "rate=1.6gbit,rtt=2ms,burst=64KiB,jitter=exponential:500us,queue=fq_codel,\
          @4s.rate=1.28gbit,@7s.rate=960mbit,@9s.rate=1.28gbit,repeat=12s",
     ),
@@ -218,7 +221,7 @@ pub const PATHS: &[NamedPath] = &[
     ),
     NamedPath::new(
         "quic-interop-blackhole",
-        "The same, dark from 5 s to 7 s",
+        "The same, with an outage from 5 s to 7 s",
         INTEROP,
         "rate=10mbit,delay=15ms,queue=25p,blackhole=2s@7s,@7s.blackhole=none",
     ),

@@ -1,4 +1,4 @@
-//! What changes while a lab runs.
+//! The changes while a lab runs.
 
 use super::build::Paths;
 use super::error::{PlanError, Problem};
@@ -51,7 +51,7 @@ pub(super) fn read(
         let path = paths.change(&now[number], set.get_ref());
         let path = path.map_err(|error| wrong(error.to_string()))?;
         if path.mtu() != now[number].mtu() {
-            let reason = "mtu is that of the devices and cannot change; up.mtu and down.mtu can";
+            let reason = "mtu belongs to the devices and cannot change; up.mtu and down.mtu can";
             return Err(wrong(reason.to_owned()));
         }
         now[number] = path.clone();

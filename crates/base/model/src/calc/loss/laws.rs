@@ -230,10 +230,10 @@ impl Law {
             }
             Law::Pftk => {
                 "Valid for Reno with fast retransmit and timeouts, at any p. It assumes that after \
-                 a loss the rest of the round is lost, too, so it is pessimistic for isolated \
-                 losses with SACK. The rate includes retransmissions. T0 defaults to RTT + 200 \
-                 ms, as in Linux, where no timeout is given; RFC 6298 requires at least 1 s, RFC \
-                 5348 uses 4 RTT."
+                 a loss the rest of the round is also lost, so it is pessimistic for isolated \
+                 losses with SACK. The rate includes retransmissions. T0 defaults to RTT + 200 ms, \
+                 as in Linux, where no timeout is given; RFC 6298 requires at least 1 s, RFC 5348 \
+                 uses 4 RTT."
             }
             Law::Cubic => {
                 "Valid for one flow in steady state without timeouts, up to p of about 2 %. At \

@@ -94,7 +94,7 @@ fn values_out_of_range_are_rejected() {
                 target: Some(BitRate::from_bps(2)),
                 ..good
             },
-            "over the link",
+            "exceeds the link",
         ),
     ] {
         let error = loss(&question).unwrap_err().to_string();

@@ -23,7 +23,7 @@ const ENOUGH: u64 = 20;
 /// The share of them in which it rises as alpha(x) has it.
 const MOSTLY: f64 = 0.9;
 
-/// What the rate rises by in all, over alpha(x): no more, and not less than where every second
+/// The total rise of the rate, over alpha(x): no more, and not less than where every second
 /// acknowledgement comes too early to count.
 const GROWN: std::ops::RangeInclusive<f64> = 0.45..=1.1;
 
@@ -91,7 +91,8 @@ pub(super) fn increase(runs: &Runs<'_>) -> Option<Measured> {
     (!all.is_empty()).then(|| Measured {
         text: format!(
             "the rate rose in {count} intervals without a NAK between two samples, {by_alpha} of \
-             them as alpha(x) has it; {grown:.2} times alpha(x) in each SYN in the mean of {} runs",
+             them as alpha(x) predicts; {grown:.2} times alpha(x) in each SYN in the mean of {} \
+             runs",
             all.len()
         ),
         holds: count >= ENOUGH && share >= MOSTLY && GROWN.contains(&grown),

@@ -71,8 +71,8 @@ pub(super) fn differences(m: &mut Markup, all: &[BaselineDifference]) {
         ];
         (texts, Some(tone))
     };
-    section(m, "What differs", |m| {
-        m.leaf("p", &[("class", &"note")], &"The mean goodput of the tests of each condition.");
+    section(m, "Differences", |m| {
+        m.leaf("p", &[("class", &"note")], &"Mean goodput over the tests of each condition.");
         let rows: Vec<_> = all.iter().map(row).collect();
         table(m, &["Compared", "Within", "Means", "Change", "Verdict"], &rows);
     });
@@ -139,7 +139,7 @@ pub(super) fn comparison(m: &mut Markup, found: &BaselineComparison) {
         );
         if found.conditions.iter().any(|one| one.rise.is_some_and(|r| r.significant == Some(true)))
         {
-            m.leaf("p", &[("class", &"note")], &"* The rise of the RTT changed significantly.");
+            m.leaf("p", &[("class", &"note")], &"* The RTT rise changed significantly.");
         }
     });
 }
@@ -162,15 +162,15 @@ pub(super) fn checks(m: &mut Markup, checks: &[Check]) {
         (vec![check.id.clone(), check.seen.clone(), why, word.to_owned()], Some(tone))
     };
     section(m, "Before the tests", |m| {
-        let note = "Power saving and other traffic would make the result doubtful.";
+        let note = "Power saving and other traffic make the results unreliable.";
         m.leaf("p", &[("class", &"note")], &note);
         let rows: Vec<_> = checks.iter().map(row).collect();
-        table(m, &["Check", "Found", "Why, and remedy", "Verdict"], &rows);
+        table(m, &["Check", "Found", "Reason and remedy", "Verdict"], &rows);
     });
 }
 
 pub(super) fn servers(m: &mut Markup, choice: &ServerChoice) {
-    section(m, "Choice of the server", |m| {
+    section(m, "Server selection", |m| {
         let note = format!("Needed: {} ({}).", choice.needed_bps, choice.needed_from);
         m.leaf("p", &[("class", &"note")], &note);
         let shown = choice.servers.iter().take(MAX_SERVERS);
@@ -199,12 +199,12 @@ pub(super) fn conditions(m: &mut Markup, report: &BaselineReport, json: &str) {
         ("Started", calendar::utc(report.started_unix_s)),
         ("Server", format!("{}, port {}", report.target, report.port)),
         ("Peer software", report.peer.clone()),
-        ("Seed of the order", report.seed.to_string()),
-        ("Time for everything", wording::long_time(report.within_s)),
+        ("Order seed", report.seed.to_string()),
+        ("Time budget", wording::long_time(report.within_s)),
         ("Kernel", format!("client: {}", report.host.kernel)),
         ("CPU cores", format!("client: {}", report.host.cores)),
         ("Longhaul version", report.version.clone()),
-        ("The same as JSON", json.to_owned()),
+        ("JSON file", json.to_owned()),
     ];
     for path in &report.paths {
         let name = path.family.name();

@@ -4,7 +4,7 @@ use super::CapturePage;
 use crate::html::markup::Markup;
 
 pub(super) fn graphs(m: &mut Markup, page: &CapturePage<'_>) {
-    m.element("section", &[("id", &"graphs"), ("aria-label", &"Graphs of a TCP stream")], |m| {
+    m.element("section", &[("id", &"graphs"), ("aria-label", &"TCP stream graphs")], |m| {
         if page.streams.is_empty() {
             m.leaf("p", &[("class", &"empty")], &"No TCP stream with data to draw.");
             return;
@@ -21,7 +21,7 @@ pub(super) fn graphs(m: &mut Markup, page: &CapturePage<'_>) {
         m.leaf("ul", &[("id", &"marks"), ("class", &"keys"), ("aria-label", &"Marks")], &"");
         figure(m, "throughput", "Throughput and goodput", |m| {
             key(m, "k-data", false, "throughput: payload sent, retransmissions included");
-            key(m, "k-ack", false, "goodput: first acknowledged, by ACK or SACK");
+            key(m, "k-ack", false, "goodput: payload when first acknowledged, by ACK or SACK");
         });
         figure(m, "rtt", "RTT", |m| {
             key(m, "k-data", false, "from a segment at the capture point to its ACK");
@@ -58,8 +58,8 @@ fn tools(m: &mut Markup, page: &CapturePage<'_>) {
             button(m, "direction", "Switch the direction", "");
         });
         m.element("span", &[("class", &"group")], |m| {
-            button(m, "earlier", "Pan to earlier", "←");
-            button(m, "later", "Pan to later", "→");
+            button(m, "earlier", "Pan back", "←");
+            button(m, "later", "Pan forward", "→");
             button(m, "zoom-in", "Zoom in", "+");
             button(m, "zoom-out", "Zoom out", "−");
             button(m, "reset", "Show the whole stream", "Reset");
@@ -69,7 +69,7 @@ fn tools(m: &mut Markup, page: &CapturePage<'_>) {
             button(m, "next", "Next event", "Event ›");
         });
         m.element("span", &[("class", &"group")], |m| {
-            toggle(m, "stevens", "Stevens", "Time–sequence graph by Stevens: data segments alone");
+            toggle(m, "stevens", "Stevens", "Time–sequence graph (Stevens): data segments only");
             toggle(m, "drag", "Drag pans", "Drag to pan instead of zooming to a time span");
         });
         m.element("label", &[("class", &"group")], |m| {

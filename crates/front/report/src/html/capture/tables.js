@@ -83,7 +83,7 @@ const showConversations = () => {
   const hidden = capture.conversationCount - capture.conversations.length;
   $("conversation-count").textContent =
     `${grouped(found.length)} of ${grouped(capture.conversations.length)} conversations` +
-    (found.length > MAX_CONVERSATIONS ? `; the ${MAX_CONVERSATIONS} with most bytes are shown` : "") +
+    (found.length > MAX_CONVERSATIONS ? `; the ${MAX_CONVERSATIONS} with the most bytes are shown` : "") +
     (hidden > 0 ? `; ${grouped(hidden)} smaller ones are not in this page` : "");
   const body = $("conversation-rows");
   body.textContent = "";

@@ -96,13 +96,13 @@ fn table(
 pub(super) fn shortcuts(m: &mut Markup) {
     const KEYS: [(&str, &str); 9] = [
         ("← →", "pan"),
-        ("+ −", "zoom, about the cursor where it is visible"),
+        ("+ −", "zoom, around the cursor if it is visible"),
         ("0", "show the whole stream"),
-        ("Home End", "go to its beginning, its end"),
+        ("Home End", "go to its start, its end"),
         ("Shift ← →", "move the cursor by 10 pixels; , and . by one"),
         ("n p", "next, previous event: retransmission, loss, zero window"),
         ("d", "switch the direction"),
-        ("s", "time–sequence graph by Stevens, or by tcptrace"),
+        ("s", "time–sequence graph: Stevens or tcptrace"),
         ("wheel, drag", "zoom; with Shift: pan. Double-click zooms in"),
     ];
     m.element("section", &[("class", &"keyboard")], |m| {

@@ -32,8 +32,10 @@ pub(super) fn table(m: &mut Markup, part: &StudyPart, pages: &[usize]) {
         });
         if part.cells.len() > MAX {
             let more = part.cells.len() - MAX;
-            let note =
-                format!("{more} more cells are in the export (longhaul study export DIR --csv).");
+            let note = format!(
+                "{} in the export (longhaul study export DIR --csv).",
+                wording::counted(more, "more cell")
+            );
             m.leaf("p", &[("class", &"note")], &note);
         }
     });

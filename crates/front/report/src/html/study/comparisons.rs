@@ -9,8 +9,8 @@ use units::significant;
 /// Rows of a table; JSON has more.
 const MAX_ROWS: usize = 400;
 
-const NOTE: &str = "Ratios of the goodput where all other factors are equal, with their 95 % \
-                    confidence intervals (Welch, of the logarithms of the runs).";
+const NOTE: &str = "Goodput ratios with all other factors equal, and their 95 % confidence \
+                    intervals (Welch, on the logarithms of the runs).";
 
 pub(super) fn write(m: &mut Markup, parts: &[StudyPart]) {
     if parts.iter().all(|part| part.comparisons.is_empty()) {

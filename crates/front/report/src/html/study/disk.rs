@@ -1,4 +1,4 @@
-//! What a disk gives and what the network carries over time, of the cells that send a file: a
+//! The rates of disk and network over time, for the cells that send a file: a
 //! disk-limited flow has peaks, and troughs in which it waits for the disk.
 
 use super::chart::{Chart, Width};
@@ -77,7 +77,7 @@ pub(super) fn draw(part: &StudyPart, runs: &[StudyRun]) -> Option<Chart> {
         format!("{}: {rate}, {limited} (the disk gave {disk}).", one.name)
     });
     let note = format!(
-        "Goodput in each second, and what was read of the file (dashed). {}",
+        "Goodput per second, and the rate at which the file was read (dashed). {}",
         limits.collect::<Vec<_>>().join(" ")
     );
     Some(chart.with_note(note))

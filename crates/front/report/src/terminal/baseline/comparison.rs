@@ -25,7 +25,7 @@ pub(super) fn comparison(found: &BaselineComparison, style: &Style) -> Vec<Line>
     lines.extend(found.conditions.iter().map(|one| row(one, style)));
     if found.unmatched > 0 {
         let conditions = if found.unmatched == 1 { "condition" } else { "conditions" };
-        let text = format!("{} {conditions} of one baseline only", found.unmatched);
+        let text = format!("{} {conditions} in only one baseline", found.unmatched);
         lines.push(Line::new(style).to(2).put(style::DIM, &text));
     }
     for warning in &found.warnings {

@@ -17,7 +17,7 @@ pub struct BaselineProgress {
     pub number: u32,
     /// The tests that are expected in all.
     pub tests: u32,
-    /// What it measures.
+    /// The measured condition.
     pub condition: TestCondition,
     /// The time that it and the rest are expected to take, s.
     pub left_s: f64,
@@ -27,7 +27,7 @@ pub struct BaselineProgress {
     pub waiting_s: Option<f64>,
 }
 
-/// What is about to happen, in one line.
+/// The plan in one line.
 #[must_use]
 pub fn baseline_start(tests: u32, time: Duration, seed: u64) -> String {
     let time = wording::long_time(time.as_secs_f64());
@@ -48,7 +48,7 @@ fn begin(progress: &BaselineProgress, style: &Style) -> Line {
 #[must_use]
 pub fn baseline_progress(progress: &BaselineProgress, style: &Style) -> String {
     let state = match (progress.waiting_s, progress.latest) {
-        (Some(wait), _) => format!("server busy, again in {}", wording::seconds(wait)),
+        (Some(wait), _) => format!("server busy, retrying in {}", wording::seconds(wait)),
         (None, Some((at, rate))) => format!("{:>6}  {rate:<12}", wording::seconds(at)),
         (None, None) => "connecting".to_owned(),
     };
