@@ -237,14 +237,15 @@ fn power() -> Vec<Recipe> {
             &["networksetup -getmedia Ethernet > ~/nic.eee.before"],
             &[
                 "networksetup -listvalidmedia Ethernet",
-                "sudo networksetup -setmedia Ethernet 1000baseT full-duplex flow-control",
+                "sudo networksetup -setmedia Ethernet MEDIA",
             ],
             &["sudo networksetup -setmedia Ethernet autoselect"],
         )
         .kept()
         .remark(
-            "replace Ethernet by the port's name, and the media by the list's fastest without \
-             energy-efficient-ethernet",
+            "replace Ethernet by the port's name, and MEDIA by the fastest of the list that has no \
+             energy-efficient-ethernet: 2500baseT full-duplex flow-control, where the link has that \
+             rate",
         )
         .source("networksetup(8)"),
     ]
@@ -299,16 +300,22 @@ fn path(target: &Target) -> Vec<Recipe> {
 
 /// Larger echoes than a raw socket may send.
 fn path_jumbo() -> Recipe {
-    let mut draft = sysctl("net.inet.raw.maxdgram", "16384, only to test jumbo frames", "16384");
-    draft.0.area = Area::Path;
-    draft.0.id = "path.mtu-jumbo".to_owned();
-    draft.0.apply.push("ping -D -s 8972 -c 3 HOST".to_owned());
-    draft
+    recipe(
+        "path.mtu-jumbo",
+        Area::Path,
+        &[
+            "before=$(sysctl -n net.inet.raw.maxdgram)",
+            "sudo sysctl -w net.inet.raw.maxdgram=16384",
+            "ping -D -s 8972 -c 3 HOST",
+            "sudo sysctl -w net.inet.raw.maxdgram=$before",
+        ],
+        "three replies, where jumbo frames are wanted",
+    )
         .why(
             "a raw socket sends at most 8192 bytes, headers included with -D: ping -s 8972 fails on \
              every path, and -s 8164 is the most. 8972 and 28 are an MTU of 9000",
         )
-        .remark("three replies: the path carries jumbo frames. There is no reason to keep it at boot")
+        .remark("the last line restores the limit: only this test needs it raised")
         .source("XNU 11417, bsd/netinet/raw_ip.c: rip_sendspace; ping(8)")
 }
 
