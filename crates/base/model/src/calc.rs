@@ -28,7 +28,7 @@ mod window;
 mod window_limits;
 mod window_scale;
 
-pub use distance::{DistanceQuestion, distance};
+pub use distance::{DistanceQuestion, distance, fibre_rtt};
 pub use line::{LineQuestion, line};
 pub use loss::{Law, LossQuestion, loss};
 pub use overhead::{OverheadQuestion, overhead};

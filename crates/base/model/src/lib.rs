@@ -56,9 +56,9 @@ pub use buffers::{
 };
 pub use line_class::{LINE_RATES, LineClass, line_class};
 pub use loss::{
-    CUBIC_BETA, CUBIC_C, cubic, cubic_recovery, cubic_region, loss_budget_cubic, loss_budget_mathis,
-    loss_budget_mathis_for, loss_from_fraction, mathis, mathis_constant, mathis_constant_for,
-    mathis_for,
+    CUBIC_BETA, CUBIC_C, cubic, cubic_recovery, cubic_region, loss_budget_cubic,
+    loss_budget_mathis, loss_budget_mathis_for, loss_from_fraction, mathis, mathis_constant,
+    mathis_constant_for, mathis_for,
 };
 pub use payload::{ETHERNET_FRAMING, IpVersion, Payload, VLAN_TAG, share_of};
 pub use pftk::{RenoPath, linux_rto, loss_budget_pftk, pftk, pftk_simple};

@@ -93,7 +93,9 @@ mod tests {
         // 800 of 1201 Mbit/s.
         let share = Ax.rate(80, 2).unwrap().as_f64() / 1e6 * WIFI_TCP_SHARE;
         assert!((share - 800.7).abs() < 0.1);
-        for (standard, width, streams) in [(Ax, 30, 1), (Ax, 80, 0), (Ax, 80, 9), (N, 80, 1), (N, 40, 5)] {
+        for (standard, width, streams) in
+            [(Ax, 30, 1), (Ax, 80, 0), (Ax, 80, 9), (N, 80, 1), (N, 40, 5)]
+        {
             assert_eq!(standard.rate(width, streams), None);
         }
     }

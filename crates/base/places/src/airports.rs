@@ -64,7 +64,9 @@ pub(crate) fn cities_named(text: &str) -> Vec<City> {
         return Vec::new();
     }
     let inside = |airport: &Airport| {
-        within.iter().all(|part| [airport.region, airport.country].iter().any(|of| words(of) == *part))
+        within
+            .iter()
+            .all(|part| [airport.region, airport.country].iter().any(|of| words(of) == *part))
     };
     let exact = grouped(list().filter(|airport| words(airport.city) == name && inside(airport)));
     if exact.is_empty() {
@@ -97,7 +99,8 @@ impl City {
     fn has(&self, airport: &Airport) -> bool {
         self.0.iter().any(|of| {
             (of.metropolitan.is_some() && of.metropolitan == airport.metropolitan)
-                || (of.city, of.region, of.country) == (airport.city, airport.region, airport.country)
+                || (of.city, of.region, of.country)
+                    == (airport.city, airport.region, airport.country)
         })
     }
 

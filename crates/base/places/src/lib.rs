@@ -49,7 +49,9 @@ pub enum PlaceError {
         choices: Vec<String>,
     },
     /// Coordinates out of range.
-    #[error("{0:?} is out of range: give a latitude from -90 to 90 and a longitude from -180 to 180, in degrees, as in 48.86,2.35")]
+    #[error(
+        "{0:?} is out of range: give a latitude from -90 to 90 and a longitude from -180 to 180, in degrees, as in 48.86,2.35"
+    )]
     Range(String),
     /// The text is too long.
     #[error("a place's name has at most {MAX_NAME} bytes")]

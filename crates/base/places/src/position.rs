@@ -6,7 +6,7 @@ use std::fmt;
 pub const EARTH_RADIUS_KM: f64 = 6_371.008_8;
 
 /// Geographical coordinates.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Position {
     latitude: f64,
     longitude: f64,
@@ -44,7 +44,6 @@ impl fmt::Display for Position {
 pub fn great_circle_km(from: Position, to: Position) -> f64 {
     let half = |a: f64, b: f64| ((b - a).to_radians() / 2.0).sin().powi(2);
     let cosines = from.latitude.to_radians().cos() * to.latitude.to_radians().cos();
-    let haversine =
-        half(from.latitude, to.latitude) + cosines * half(from.longitude, to.longitude);
+    let haversine = half(from.latitude, to.latitude) + cosines * half(from.longitude, to.longitude);
     2.0 * EARTH_RADIUS_KM * haversine.clamp(0.0, 1.0).sqrt().asin()
 }

@@ -17,7 +17,10 @@ fn cities_codes_and_coordinates() {
     assert_eq!(place("london").name, "London, England, GB");
     assert_eq!(place("Frankfurt").name, "Frankfurt am Main, Hesse, DE");
     assert_eq!(place("mel").name, "MEL");
-    assert_eq!((place("Pau").name, place("PAU").name), ("Pau, Nouvelle-Aquitaine, FR".into(), "PAU".into()));
+    assert_eq!(
+        (place("Pau").name, place("PAU").name),
+        ("Pau, Nouvelle-Aquitaine, FR".into(), "PAU".into())
+    );
     assert_eq!(place("48.86, 2.35").position, Position::new(48.86, 2.35).unwrap());
     assert_eq!(place("-12.46 130.84").position.latitude(), -12.46);
     // A metropolitan code is all of its airports; an airport's code is that one.
@@ -43,13 +46,18 @@ fn wrong_places_name_the_remedy() {
     let error = |text: &str| text.parse::<Place>().unwrap_err().to_string();
     assert!(error("Atlantis").contains("48.86,2.35"), "{}", error("Atlantis"));
     for text in ["", " ", ",", ", FR", "Paris, DE", "\u{1b}[31m", "nan,nan"] {
-        assert!(matches!(text.parse::<Place>(), Err(PlaceError::Unknown(_) | PlaceError::Range(_))), "{text:?}");
+        assert!(
+            matches!(text.parse::<Place>(), Err(PlaceError::Unknown(_) | PlaceError::Range(_))),
+            "{text:?}"
+        );
     }
     assert!(!error("\u{1b}[31m").contains('\u{1b}'));
     for text in ["91,0", "0,181", "-90.1,0", "inf,0"] {
         assert!(matches!(text.parse::<Place>(), Err(PlaceError::Range(_))), "{text}");
     }
-    let Err(PlaceError::Ambiguous { choices, .. }) = "Springfield".parse::<Place>() else { panic!() };
+    let Err(PlaceError::Ambiguous { choices, .. }) = "Springfield".parse::<Place>() else {
+        panic!()
+    };
     assert!(choices.len() > 1 && choices.iter().all(|choice| place(choice).name == *choice));
     assert_eq!("x".repeat(101).parse::<Place>(), Err(PlaceError::TooLong));
 }

@@ -15,13 +15,16 @@
 //! # Ok::<(), longhaul::Problem>(())
 //! ```
 
+mod architecture;
 mod host_checks;
 mod path;
 mod request;
 mod rounds;
 mod servers;
 
+pub use architecture::architecture;
 pub use host::resolve::Family;
+pub use record::ArchitectureNote;
 pub use request::{BaselineRequest, ServerSource};
 
 use crate::{Fault, Problem, StopFlag};
@@ -278,6 +281,7 @@ impl Session<'_> {
             duration_s: measured.duration.as_secs_f64(),
             rounds: measured.rounds,
             interrupted: self.stop.is_raised(),
+            architecture: self.request.architecture.clone(),
             checks: host.checks,
             differences: ::baseline::differences(&conditions),
             links: ::baseline::links(&conditions, &paths),

@@ -14,8 +14,8 @@
 //! ```
 
 pub use model::calc::{
-    CalcResult, DistanceQuestion, Law, LineQuestion, LossQuestion, OverheadQuestion, ScaleQuestion, TransferQuestion,
-    UdtQuestion, WanQuestion, WindowQuestion,
+    CalcResult, DistanceQuestion, Law, LineQuestion, LossQuestion, OverheadQuestion, ScaleQuestion,
+    TransferQuestion, UdtQuestion, WanQuestion, WindowQuestion,
 };
 pub use model::{BdpReport, Congestion, IpVersion, Question as BdpQuestion, Transfer};
 

@@ -91,8 +91,8 @@ impl Target {
         let mss = ByteCount::from_bytes(self.mss().into());
         match self.rtt {
             Some(rtt) => format!(
-                "needs {} to recover the window after a loss (RFC 9438, K)",
-                model::figures::seconds(model::cubic_recovery(mss, rtt, self.each()))
+                "needs {} s to recover the window after a loss (RFC 9438, K)",
+                units::significant(model::cubic_recovery(mss, rtt, self.each()), 2)
             ),
             None => "needs cbrt(0.75 W) seconds to recover a window of W segments after a loss \
                      (RFC 9438, K)"

@@ -7,10 +7,10 @@ use places::{Place, great_circle_km};
 use units::Rtt;
 
 /// Speed of light in vacuum, km/s (SI).
-pub const LIGHT_KM_PER_S: f64 = 299_792.458;
+const LIGHT_KM_PER_S: f64 = 299_792.458;
 
 /// Group index of single-mode fibre at 1550 nm (ITU-T G.652; 1.4682 in data sheets).
-pub const FIBRE_INDEX: f64 = 1.4682;
+const FIBRE_INDEX: f64 = 1.4682;
 
 /// Altitude of a geostationary satellite, km.
 const GEOSTATIONARY_KM: f64 = 35_786.0;
@@ -98,7 +98,9 @@ fn measured(rtt: Rtt, km: f64) -> [Answer; 2] {
         (false, _) => (None, "both ends are at one place".to_owned()),
         (true, true) => (
             Some(Value::Number(ratio)),
-            format!("{equation}; below 1: the far end is not there, or answers from nearer (anycast)"),
+            format!(
+                "{equation}; below 1: the far end is not there, or answers from nearer (anycast)"
+            ),
         ),
         (true, false) => (Some(Value::Number(ratio)), equation),
     };
@@ -128,7 +130,11 @@ fn by_medium(km: f64) -> Table {
         ("fibre along the great circle", km, fibre_rtt(km)),
         ("fibre, 1.5 x the great circle", DETOUR * km, fibre_rtt(DETOUR * km)),
         // Up and down, for each direction.
-        ("geostationary satellite, overhead", 2.0 * GEOSTATIONARY_KM, vacuum(2.0 * GEOSTATIONARY_KM)),
+        (
+            "geostationary satellite, overhead",
+            2.0 * GEOSTATIONARY_KM,
+            vacuum(2.0 * GEOSTATIONARY_KM),
+        ),
     ];
     Table {
         title: "least RTT by medium".to_owned(),

@@ -99,7 +99,7 @@ fn share_of(goodput: BitRate, plan: BitRate) -> Answer {
 }
 
 /// Bytes of IP and TCP headers in a full packet.
-const fn header(ip: IpVersion) -> u64 {
+const fn header(ip: IpVersion) -> u32 {
     ip.header() + 32
 }
 
@@ -159,7 +159,11 @@ mod tests {
     fn without_a_version_both_are_tried() {
         for (rate, link) in [("2.32gbit", "2.5gbit"), ("930mbit", "1gbit"), ("941mbit", "1gbit")] {
             let found = ask(rate, None, None);
-            assert_eq!(found.figure("link_bps"), Some(&Value::Rate(link.parse().unwrap())), "{rate}");
+            assert_eq!(
+                found.figure("link_bps"),
+                Some(&Value::Rate(link.parse().unwrap())),
+                "{rate}"
+            );
             let over = |ip: &str| found.answers[0].equation.contains(&format!("over {ip}"));
             assert_eq!((over("IPv4"), over("IPv6")), (rate == "941mbit", rate != "941mbit"));
         }

@@ -32,10 +32,7 @@ pub fn scale(question: &ScaleQuestion) -> Result<CalcResult, CalcError> {
     Ok(CalcResult {
         schema: SHEET_SCHEMA,
         calculator: "scale",
-        asked: Entries(vec![
-            ("rate_bps", rate.map(Value::Rate)),
-            ("rtt_ms", rtt.map(Value::Rtt)),
-        ]),
+        asked: Entries(vec![("rate_bps", rate.map(Value::Rate)), ("rtt_ms", rtt.map(Value::Rtt))]),
         answers: target.map_or_else(Vec::new, |(rate, rtt)| answers(rate, rtt).into()),
         holds: vec![
             "Each host announces its N once, in its SYN, and scaling applies only if both send \
@@ -95,9 +92,9 @@ fn table(rate: Option<BitRate>, rtt: Option<Rtt>) -> Table {
         if let Some(rtt) = rtt {
             let carried = window_rate(most, rtt).unwrap_or(BitRate::ZERO);
             cells.push(Some(Value::Rate(carried)));
-            cells.extend(rate.map(|rate| {
-                Some(Value::Share((carried.as_f64() / rate.as_f64()).min(1.0)))
-            }));
+            cells.extend(
+                rate.map(|rate| Some(Value::Share((carried.as_f64() / rate.as_f64()).min(1.0)))),
+            );
         }
         Row { cells, marked: least == Some(shift) }
     });

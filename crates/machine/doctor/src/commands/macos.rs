@@ -311,12 +311,12 @@ fn path_jumbo() -> Recipe {
         ],
         "three replies, where jumbo frames are wanted",
     )
-        .why(
-            "a raw socket sends at most 8192 bytes, headers included with -D: ping -s 8972 fails on \
+    .why(
+        "a raw socket sends at most 8192 bytes, headers included with -D: ping -s 8972 fails on \
              every path, and -s 8164 is the most. 8972 and 28 are an MTU of 9000",
-        )
-        .remark("the last line restores the limit: only this test needs it raised")
-        .source("XNU 11417, bsd/netinet/raw_ip.c: rip_sendspace; ping(8)")
+    )
+    .remark("the last line restores the limit: only this test needs it raised")
+    .source("XNU 11417, bsd/netinet/raw_ip.c: rip_sendspace; ping(8)")
 }
 
 #[cfg(test)]

@@ -2,9 +2,9 @@
 
 use super::{Answer, Law, LossQuestion, Value};
 use crate::{
-    BBR_CWND_GAIN, RenoPath, bbr, bbr_inflight, cubic, cubic_recovery, cubic_region, figures, loss_budget_bbr,
-    loss_budget_cubic, loss_budget_mathis_for, loss_budget_pftk, mathis_constant_for, mathis_for,
-    pftk, pftk_simple, window_rate,
+    BBR_CWND_GAIN, RenoPath, bbr, bbr_inflight, cubic, cubic_recovery, cubic_region, figures,
+    loss_budget_bbr, loss_budget_cubic, loss_budget_mathis_for, loss_budget_pftk,
+    mathis_constant_for, mathis_for, pftk, pftk_simple, window_rate,
 };
 use units::{BitRate, LossRatio, Rtt};
 

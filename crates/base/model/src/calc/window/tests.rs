@@ -82,8 +82,7 @@ fn bounds_are_named() {
 fn beyond_one_window_no_row_is_marked() {
     let result = window(&asked(Some("100gbit"), Some("200ms"), None, 1)).unwrap();
     assert_eq!((marked(&result), result.figure("window_scale")), (None, None));
-    let result =
-        scale(&ScaleQuestion { rate: "100gbit".parse().ok(), rtt: "200ms".parse().ok() });
+    let result = scale(&ScaleQuestion { rate: "100gbit".parse().ok(), rtt: "200ms".parse().ok() });
     let result = result.unwrap();
     assert!(result.tables[0].title.contains("no row reaches 100 Gbit/s"));
     assert_eq!((marked(&result), result.figure("streams")), (None, Some(&Value::Count(3))));
@@ -91,8 +90,7 @@ fn beyond_one_window_no_row_is_marked() {
 
 #[test]
 fn one_of_fifteen_scales_is_marked() {
-    let question =
-        ScaleQuestion { rate: "100mbit".parse().ok(), rtt: "173ms".parse().ok() };
+    let question = ScaleQuestion { rate: "100mbit".parse().ok(), rtt: "173ms".parse().ok() };
     let result = scale(&question).unwrap();
     assert_eq!((result.tables[0].rows.len(), marked(&result)), (15, Some(6)));
     let sizes: Vec<_> = result.tables[0].rows.iter().map(|row| row.cells[1].clone()).collect();
