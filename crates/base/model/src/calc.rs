@@ -9,12 +9,14 @@
 //! | [`wan()`] | throughput with and without a pair of WAN optimisers |
 //! | [`overhead()`] | the payload rate of a line rate |
 //! | [`line()`] | the link that a goodput identifies |
+//! | [`distance()`] | the least RTT between two places |
 //! | [`transfer_time()`] | the duration of a transfer |
 //! | [`udt()`] | the rate increase of UDT |
 //!
 //! Unless noted otherwise, a link rate is a payload rate; [`overhead()`] converts a
 //! line rate.
 
+mod distance;
 mod line;
 mod loss;
 mod overhead;
@@ -26,6 +28,7 @@ mod window;
 mod window_limits;
 mod window_scale;
 
+pub use distance::{DistanceQuestion, distance, fibre_rtt};
 pub use line::{LineQuestion, line};
 pub use loss::{Law, LossQuestion, loss};
 pub use overhead::{OverheadQuestion, overhead};
@@ -62,6 +65,12 @@ pub enum CalcError {
     /// The RTT is zero.
     #[error("the round trip time must be above zero: give the RTT that ping shows, as in 173ms")]
     ZeroRtt,
+    /// A target rate without an RTT.
+    #[error("a rate needs an RTT: give {}, as in 173ms, too", Field::Rtt)]
+    RateWithoutRtt,
+    /// The plan's rate is zero.
+    #[error("a plan of 0 bit/s is invalid: give the rate that the provider sells, as in 1gbit")]
+    ZeroPlan,
     /// The window is zero.
     #[error("a window of zero is invalid: give a size up to 1 GiB, as in 64KiB")]
     ZeroWindow,

@@ -12,7 +12,7 @@
 //! | socket buffer for a window | [`buffer_for`], [`BufferTarget`] | Linux `tcp_input.c` |
 //! | payload share of a packet | [`Payload`] | RFC 791, 8200, 9293, 7323, 2018 |
 //! | link that a goodput identifies | [`line_class()`] | IEEE 802.3, and as above |
-//! | rate of a Wi-Fi 6 link | [`wifi_6_rate`] | IEEE 802.11ax-2021, clause 27.5 |
+//! | rate of a Wi-Fi link | [`WifiStandard::rate`] | IEEE 802.11-2020 and 802.11ax-2021 |
 //! | rate under random loss | [`mathis`], [`cubic`] | Mathis et al. 1997, RFC 9438 |
 //! | maximum loss for a rate | [`loss_budget_mathis`], [`loss_budget_cubic`] | the same |
 //! | the same with timeouts and a window | [`pftk()`] | Padhye et al. 1998, RFC 5348 |
@@ -56,9 +56,9 @@ pub use buffers::{
 };
 pub use line_class::{LINE_RATES, LineClass, line_class};
 pub use loss::{
-    CUBIC_BETA, CUBIC_C, cubic, cubic_region, loss_budget_cubic, loss_budget_mathis,
-    loss_budget_mathis_for, loss_from_fraction, mathis, mathis_constant, mathis_constant_for,
-    mathis_for,
+    CUBIC_BETA, CUBIC_C, cubic, cubic_recovery, cubic_region, loss_budget_cubic,
+    loss_budget_mathis, loss_budget_mathis_for, loss_from_fraction, mathis, mathis_constant,
+    mathis_constant_for, mathis_for,
 };
 pub use payload::{ETHERNET_FRAMING, IpVersion, Payload, VLAN_TAG, share_of};
 pub use pftk::{RenoPath, linux_rto, loss_budget_pftk, pftk, pftk_simple};
@@ -69,7 +69,7 @@ pub use udt::{
     UDT_DECREASE, UDT_MIN_INCREASE, UDT_SYN_S, UDT_TAU, loss_budget_udt, udt_alpha, udt_recovery,
     udt_under_loss,
 };
-pub use wifi::{WIFI_TCP_SHARE, wifi_6_rate};
+pub use wifi::{WIFI_TCP_SHARE, WifiStandard};
 pub use window::{
     HEAD_ROOM, INITIAL_WINDOW_SHARE, MAX_SHIFT, MAX_WINDOW, UNSCALED_WINDOW, WindowTooLarge, bdp,
     buffer_for, per_stream, window_for, window_rate, window_scale,

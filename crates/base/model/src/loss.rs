@@ -62,6 +62,14 @@ pub fn cubic(mss: ByteCount, rtt: Rtt, loss: LossRatio) -> Option<BitRate> {
     cubic_region(mss, rtt, loss).max(mathis(mss, rtt, loss))
 }
 
+/// How long CUBIC takes to regain the window of a rate after a loss, s:
+/// `K = cbrt(W (1 - beta) / C)` with W in segments (RFC 9438, section 4.2, equation 2).
+#[must_use]
+pub fn cubic_recovery(mss: ByteCount, rtt: Rtt, rate: BitRate) -> f64 {
+    let segments = segments_for(rate, mss, rtt).unwrap_or_default();
+    (segments * (1.0 - CUBIC_BETA) / CUBIC_C).cbrt()
+}
+
 /// The maximum loss at which [`mathis`] reaches `rate`: `(C MSS / (rate RTT))^2`.
 /// `None` if rate, MSS or RTT is zero.
 #[must_use]
@@ -165,6 +173,16 @@ mod tests {
         assert!((2.9e-8..3e-8).contains(&budget.fraction()), "{budget}");
         let reno = loss_budget_mathis(rate, ByteCount::from_bytes(1500), rtt("100ms")).unwrap();
         assert!(reno < budget);
+    }
+
+    #[test]
+    fn recovery_of_large_windows() {
+        // 10 Gbit/s x 100 ms: W = 86,326 segments, K = 40.2 s; 2.5 Gbit/s x 163.6 ms: 29.8 s.
+        for (gbit, ms, seconds) in [(10.0, "100ms", 40.15), (2.5, "163.6ms", 29.81)] {
+            let k = cubic_recovery(MSS, rtt(ms), BitRate::from_bps_f64(gbit * 1e9));
+            assert!((k - seconds).abs() < 0.05, "{k}");
+        }
+        assert_eq!(cubic_recovery(MSS, Rtt::ZERO, BitRate::from_bps(1)), 0.0);
     }
 
     #[test]

@@ -36,6 +36,10 @@ fields! {
     Files = "files",
     /// A plan of settings.
     Plan = "plan",
+    /// A description of a part of the path.
+    Note = "note",
+    /// A file of them.
+    Notes = "notes",
     /// Settings of a link.
     Settings = "settings",
     /// Directions of the data.

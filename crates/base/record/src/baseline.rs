@@ -111,6 +111,9 @@ pub struct BaselineReport {
     pub rounds: u32,
     /// Whether the user interrupted it.
     pub interrupted: bool,
+    /// Parts of the path as the user names them.
+    #[serde(default)]
+    pub architecture: Vec<ArchitectureNote>,
     /// Power saving and other traffic before the tests.
     pub checks: Vec<Check>,
     /// Each IP version, or why it was not tested.
@@ -131,6 +134,16 @@ pub struct BaselineReport {
     pub choice: Option<ServerChoice>,
     /// Notes for the user.
     pub notes: Vec<String>,
+}
+
+/// A part of the path as the user describes it: the router, the provider.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArchitectureNote {
+    /// Its name: `router`.
+    pub part: String,
+    /// The description.
+    pub text: String,
 }
 
 /// One IP version's path to the server.

@@ -31,6 +31,7 @@ pub mod nic;
 mod path;
 mod probe;
 mod remedy;
+mod route_map;
 mod sample;
 mod segment_sizes;
 mod shell;
@@ -45,7 +46,7 @@ mod verified;
 mod watch;
 
 pub use activity::Activity;
-pub use baseline::{
+pub use baseline::{ArchitectureNote, 
     AddressFamily, BASELINE_SCHEMA, BaselineComparison, BaselineCondition, BaselineDifference,
     BaselineLatency, BaselineLink, BaselinePath, BaselineReport, BaselineStep, ComparedCondition,
     ComparedRise, ConditionFactor, RttSource, ServerCandidate, ServerChoice, TestCondition,
@@ -77,6 +78,7 @@ pub use probe::{
     Hop, PING_SCHEMA, Ping, PingError, PingReport, RoundTrips, TRACE_SCHEMA, TraceReport,
 };
 pub use remedy::{Remedy, RemedyCommand, RemedyPlace};
+pub use route_map::{HopPosition, PositionSource, RouteMap, RoutePoint};
 pub use sample::{ReceiverSample, Sample};
 pub use segment_sizes::SegmentSizes;
 pub use shell::{command_line, shell_word};

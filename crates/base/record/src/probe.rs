@@ -1,5 +1,6 @@
 //! The results of ping and trace: RTTs to one host, and the hops of a route.
 
+use crate::{HopPosition, RouteMap};
 use serde::Serialize;
 
 /// The version of [`PingReport`] in JSON.
@@ -138,6 +139,8 @@ pub struct TraceReport {
     pub reached: bool,
     /// The hops in order, from the first.
     pub hops: Vec<Hop>,
+    /// The route over the ground; `None` with fewer than two places.
+    pub map: Option<RouteMap>,
     /// Notes for the user.
     pub notes: Vec<String>,
 }
@@ -160,6 +163,8 @@ pub struct Hop {
     pub as_name: Option<String>,
     /// Its location, by the GeoIP database.
     pub place: Option<String>,
+    /// Where it is: by the database, or as its name hints.
+    pub position: Option<HopPosition>,
     /// Probes sent.
     pub sent: u64,
     /// Replies in time.

@@ -19,7 +19,7 @@ const MAX_NAME: usize = 15;
 /// Longest number, in digits: that of 2^64 - 1.
 const MAX_DIGITS: usize = 20;
 
-const SETTINGS: [(&str, Form); 14] = [
+const SETTINGS: [(&str, Form); 15] = [
     ("net.core.default_qdisc", Form::Name),
     ("net.core.optmem_max", Form::Number),
     ("net.core.rmem_max", Form::Number),
@@ -29,6 +29,7 @@ const SETTINGS: [(&str, Form); 14] = [
     ("net.ipv4.tcp_moderate_rcvbuf", Form::Number),
     ("net.ipv4.tcp_mtu_probing", Form::Number),
     ("net.ipv4.tcp_no_metrics_save", Form::Number),
+    ("net.ipv4.tcp_no_ssthresh_metrics_save", Form::Number),
     ("net.ipv4.tcp_rmem", Form::Triple),
     ("net.ipv4.tcp_sack", Form::Number),
     ("net.ipv4.tcp_timestamps", Form::Number),

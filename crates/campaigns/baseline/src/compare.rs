@@ -6,6 +6,7 @@ use model::statistics;
 use record::{
     BaselineComparison, BaselineCondition, BaselineReport, ComparedCondition, ComparedRise,
 };
+use std::collections::BTreeSet;
 use units::{BitRate, change};
 
 /// Two baselines without a common condition.
@@ -137,6 +138,15 @@ fn warnings(earlier: &BaselineReport, now: &BaselineReport) -> Vec<String> {
         report.link_bps.map_or_else(|| "unknown".to_owned(), |rate| rate.to_string())
     };
     differs("this host's link rate", &link(earlier), &link(now));
+    let text = |of: &BaselineReport, part: &str| {
+        let note = of.architecture.iter().find(|note| note.part == part);
+        note.map_or_else(|| "not noted".to_owned(), |note| note.text.clone())
+    };
+    let notes = earlier.architecture.iter().chain(&now.architecture);
+    let parts: BTreeSet<&str> = notes.map(|note| note.part.as_str()).collect();
+    for part in parts {
+        differs(&format!("the {part}"), &text(earlier, part), &text(now, part));
+    }
     for path in &now.paths {
         let before = earlier.paths.iter().find(|before| before.family == path.family);
         let addresses =
@@ -152,6 +162,7 @@ fn warnings(earlier: &BaselineReport, now: &BaselineReport) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::synthetic::report;
+    use record::ArchitectureNote;
     use record::AddressFamily::{Ipv4, Ipv6};
     use record::TestCondition;
 
@@ -176,6 +187,18 @@ mod tests {
         assert!(found.sentence.contains("in 2 of 8 conditions: IPv6 upload, 4 streams -50 %"));
         assert!(found.sentence.contains("80 ms vs. 20 ms"), "{}", found.sentence);
         assert_eq!(found.warnings, ["the server differs: elsewhere, server.example.net before"]);
+        let note = |part: &str, text: &str| ArchitectureNote { part: part.to_owned(), text: text.to_owned() };
+        let with = |notes: &[ArchitectureNote]| {
+            let mut one = before.clone();
+            one.architecture = notes.to_vec();
+            one
+        };
+        let [then, now] = [
+            with(&[note("cable", "Cat 5e"), note("router", "A")]),
+            with(&[note("cable", "Cat 6"), note("router", "A"), note("NIC", "B")]),
+        ];
+        let changed = ["the NIC differs: B, not noted before", "the cable differs: Cat 6, Cat 5e before"];
+        assert_eq!(compare(&then, &now).unwrap().warnings, changed);
         // Only conditions with several streams measure it.
         let rises = found.conditions.iter().filter(|one| one.rise.is_some()).count();
         assert_eq!(rises, 4);

@@ -103,6 +103,7 @@ pub(crate) fn report(
         duration_s: 8.0,
         rounds: 3,
         interrupted: false,
+        architecture: Vec::new(),
         checks: Vec::new(),
         paths: Vec::new(),
         differences: differences(&conditions),

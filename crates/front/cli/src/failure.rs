@@ -194,6 +194,8 @@ pub(crate) const fn flags(field: Field) -> &'static [&'static str] {
         Field::Vlan => &["--vlan"],
         Field::Window => &["--window"],
         Field::Within => &["--within"],
+        Field::Note => &["--note"],
+        Field::Notes => &["--notes"],
         Field::ReceiveTimeout => &["--rcv-timeout"],
         Field::SendTimeout => &["--snd-timeout"],
         Field::ConnectTimeout => &["--connect-timeout"],

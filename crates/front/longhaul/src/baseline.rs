@@ -15,13 +15,16 @@
 //! # Ok::<(), longhaul::Problem>(())
 //! ```
 
+mod architecture;
 mod host_checks;
 mod path;
 mod request;
 mod rounds;
 mod servers;
 
+pub use architecture::architecture;
 pub use host::resolve::Family;
+pub use record::ArchitectureNote;
 pub use report::terminal::BaselineProgress;
 pub use request::{BaselineRequest, ServerSource};
 
@@ -261,6 +264,7 @@ impl Session<'_> {
             duration_s: measured.duration.as_secs_f64(),
             rounds: measured.rounds,
             interrupted: self.stop.is_raised(),
+            architecture: self.request.architecture.clone(),
             checks: host.checks,
             differences: ::baseline::differences(&conditions),
             links: ::baseline::links(&conditions, &paths),

@@ -14,17 +14,19 @@
 //! ```
 
 pub use model::calc::{
-    CalcResult, Law, LineQuestion, LossQuestion, OverheadQuestion, ScaleQuestion, TransferQuestion,
-    UdtQuestion, WanQuestion, WindowQuestion,
+    CalcResult, DistanceQuestion, Law, LineQuestion, LossQuestion, OverheadQuestion, ScaleQuestion,
+    TransferQuestion, UdtQuestion, WanQuestion, WindowQuestion,
 };
 pub use model::{BdpReport, Congestion, IpVersion, Question as BdpQuestion, Transfer};
+
+pub use places::Place;
 
 use crate::{Fault, Problem};
 use model::calc;
 use serde::{Deserialize, Serialize};
 
 /// The calculation.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CalcRequest {
     /// Rate, RTT or window from the other two.
@@ -39,6 +41,8 @@ pub enum CalcRequest {
     Overhead(OverheadQuestion),
     /// The link that a goodput identifies.
     Line(LineQuestion),
+    /// The least RTT between two places.
+    Distance(DistanceQuestion),
     /// The duration of a transfer.
     Transfer(TransferQuestion),
     /// The rate increase of UDT.
@@ -66,7 +70,8 @@ pub fn run(request: &CalcRequest) -> Result<CalcResult, Problem> {
         CalcRequest::Loss(question) => calc::loss(question),
         CalcRequest::Wan(question) => calc::wan(question),
         CalcRequest::Overhead(question) => calc::overhead(question),
-        CalcRequest::Line(question) => Ok(calc::line(question)),
+        CalcRequest::Line(question) => calc::line(question),
+        CalcRequest::Distance(question) => calc::distance(question),
         CalcRequest::Transfer(question) => calc::transfer_time(question),
         CalcRequest::Udt(question) => calc::udt(question),
     }
@@ -92,7 +97,7 @@ mod tests {
         assert_eq!(problem.fault, Fault::Request);
         let line = |goodput: &str| {
             let goodput = goodput.parse().unwrap();
-            CalcRequest::Line(LineQuestion { goodput, ip: IpVersion::Ipv6 })
+            CalcRequest::Line(LineQuestion { goodput, ip: Some(IpVersion::Ipv6), plan: None })
         };
         let text = serde_json::to_string(&line("941mbit")).unwrap();
         assert_eq!(serde_json::from_str::<CalcRequest>(&text).unwrap(), line("941mbit"));

@@ -9,6 +9,7 @@
 //! | [`terminal`] | interval reports, findings, tables, plots, progress, calculators |
 //! | [`html`] | one self-contained page |
 //! | [`iperf3`] | iperf3's text output and JSON document |
+//! | [`kml()`], [`geojson()`] | a route for maps |
 //! | [`untrusted`] | sanitizes text from peers and files |
 //!
 //! Names, notes and sentences come from peers and files and are untrusted:
@@ -19,10 +20,12 @@ mod calendar;
 mod foremost;
 pub mod html;
 pub mod iperf3;
+mod route_files;
 pub mod series;
 pub mod terminal;
 mod timeline;
 pub mod untrusted;
 mod wording;
 
+pub use route_files::{geojson, kml};
 pub use wording::{entries, idle_rtt, long_time};

@@ -10,6 +10,7 @@ mod windows;
 
 use crate::document::{DOCTOR_COMMANDS_SCHEMA, DoctorCommands, Recipe};
 use crate::target::Target;
+use model::WifiStandard;
 use record::Area;
 use serde::{Deserialize, Serialize};
 use units::ByteCount;
@@ -73,15 +74,21 @@ fn link_rate() -> String {
 
 /// What determines a Wi-Fi link's rate.
 fn wifi_rate() -> String {
-    let mut text = "standard, channel width and spatial streams determine the rate".to_owned();
-    if let Some(most) = model::wifi_6_rate(80, 2) {
-        text += &format!(
-            ": 802.11ax (Wi-Fi 6) at 80 MHz with 2 streams has at most {most}, of which TCP gets \
-             about {}",
-            most.scaled(model::WIFI_TCP_SHARE)
-        );
-    }
-    text
+    // Channels of 40 MHz are the widest of 802.11n.
+    let rates = [(WifiStandard::N, 40), (WifiStandard::Ac, 80), (WifiStandard::Ax, 80)];
+    let rates: Vec<String> = rates
+        .iter()
+        .filter_map(|(standard, width)| {
+            let most = standard.rate(*width, 2)?;
+            Some(format!("{} at {width} MHz {most}", standard.name()))
+        })
+        .collect();
+    format!(
+        "standard, channel width and spatial streams determine the rate, at most with 2 streams: \
+         {}; TCP gets about {} of it",
+        rates.join(", "),
+        units::percent(model::WIFI_TCP_SHARE)
+    )
 }
 
 /// A recipe under construction; it begins as one that only inspects.

@@ -86,6 +86,20 @@ impl Target {
         Some(LossBudget { ratio, law: "CUBIC, RFC 9438" })
     }
 
+    /// How long CUBIC takes to recover each stream's window after a loss, as a clause.
+    pub(crate) fn cubic_recovery(&self) -> String {
+        let mss = ByteCount::from_bytes(self.mss().into());
+        match self.rtt {
+            Some(rtt) => format!(
+                "needs {} s to recover the window after a loss (RFC 9438, K)",
+                units::significant(model::cubic_recovery(mss, rtt, self.each()), 2)
+            ),
+            None => "needs cbrt(0.75 W) seconds to recover a window of W segments after a loss \
+                     (RFC 9438, K)"
+                .to_owned(),
+        }
+    }
+
     /// The budget with the congestion control of this name; over `link`, where its rate is
     /// known. One without an equation gets Reno's, the smallest.
     pub(crate) fn loss_budget_with(

@@ -265,14 +265,17 @@ fn switches(draft: &mut Draft<'_>) {
 
 /// How connections start and send.
 fn connection_start(draft: &mut Draft<'_>) {
-    draft.set(
-        "net.ipv4.tcp_no_metrics_save",
-        "1",
-        |_| false,
-        "otherwise the ssthresh of a connection with losses is reused for the next ones to that \
-         host, which then leave slow start too early (tcp(7))",
-        "each connection measures the RTT anew",
-    );
+    const WHY: &str = "otherwise the ssthresh of a connection with losses is reused for the next \
+                       ones to that host, which then leave slow start too early (ip-sysctl.rst)";
+    // Linux 5.6 and later (commit 65e6d90168f3) cache no ssthresh unless told to; the other
+    // cached metrics do no harm.
+    const SSTHRESH: &str = "net.ipv4.tcp_no_ssthresh_metrics_save";
+    if draft.settings.read(SSTHRESH).is_ok() {
+        draft.set(SSTHRESH, "1", |_| false, WHY, "none: it is the kernel's default");
+    } else {
+        let risk = "each connection measures the RTT anew";
+        draft.set("net.ipv4.tcp_no_metrics_save", "1", |_| false, WHY, risk);
+    }
     draft.set(
         "net.ipv4.tcp_mtu_probing",
         "1",

@@ -41,8 +41,8 @@ const UNCHANGED: [(&str, &str); 8] = [
     (
         "net.ipv4.route.flush",
         "flushed the route cache, which Linux 3.6 removed. State left by earlier connections is in \
-         the TCP metrics: tcp_no_metrics_save=1 saves none, and 'sudo ip tcp_metrics flush' \
-         deletes those saved before a test",
+         the TCP metrics, without ssthresh since Linux 5.6: 'sudo ip tcp_metrics flush' \
+         deletes them before a test",
     ),
     (
         "net.core.default_qdisc",

@@ -179,6 +179,8 @@ fn clumsy(path: &PathSpec) -> EmulatorSettings {
     let mut differs = vec![
         "no queue: packets above the rate are dropped at once".to_owned(),
         "rates count in KB/s of 1024 bytes, delays in whole milliseconds".to_owned(),
+        "alpha quality by its own page, and it lags packets longer than set: measure the RTT first"
+            .to_owned(),
     ];
     let filters = ["outbound and ip.DstAddr == HOST", "inbound and ip.SrcAddr == HOST"];
     let mut lines = Vec::new();

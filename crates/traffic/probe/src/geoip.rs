@@ -3,7 +3,7 @@
 use crate::ProbeError;
 use host::file::read_bounded;
 use maxminddb::Reader;
-use record::Hop;
+use record::{Hop, HopPosition, PositionSource};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -31,6 +31,13 @@ struct Network {
 struct Location {
     city: Option<Named>,
     country: Option<Named>,
+    location: Option<Coordinates>,
+}
+
+#[derive(Debug, Default, Clone, Copy, Deserialize)]
+struct Coordinates {
+    latitude: Option<f64>,
+    longitude: Option<f64>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -63,6 +70,7 @@ impl GeoIp {
                 hop.as_name = hop.as_name.take().or(network.autonomous_system_organization);
             }
             if let Ok(Some(location)) = found.decode::<Location>() {
+                hop.position = hop.position.take().or_else(|| location.position());
                 hop.place = hop.place.take().or_else(|| location.text());
             }
         }
@@ -70,12 +78,25 @@ impl GeoIp {
 }
 
 impl Location {
+    fn position(&self) -> Option<HopPosition> {
+        let Coordinates { latitude, longitude } = self.location?;
+        let position = places::Position::new(latitude?, longitude?)?;
+        Some(HopPosition {
+            latitude: position.latitude(),
+            longitude: position.longitude(),
+            place: self.text().unwrap_or_else(|| position.to_string()),
+            country: self.country.as_ref().and_then(|country| country.iso_code.clone()),
+            source: PositionSource::Database,
+        })
+    }
+
     /// `Berlin, DE`, or the part that is known.
-    fn text(self) -> Option<String> {
+    fn text(&self) -> Option<String> {
         let english = |named: &Named| named.names.get("en").cloned();
         let city = self.city.as_ref().and_then(english);
+        let country = self.country.as_ref();
         let country =
-            self.country.and_then(|country| country.iso_code.clone().or_else(|| english(&country)));
+            country.and_then(|country| country.iso_code.clone().or_else(|| english(country)));
         let parts: Vec<String> = [city, country].into_iter().flatten().collect();
         (!parts.is_empty()).then(|| parts.join(", "))
     }

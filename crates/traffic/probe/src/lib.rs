@@ -29,6 +29,7 @@ mod mtu;
 mod ping;
 mod prober;
 mod resolve;
+mod route_map;
 mod rtt_stats;
 mod tcp_handshake;
 mod trace;

@@ -9,7 +9,9 @@ use crate::geoip::GeoIp;
 use crate::hops::{Hops, Next};
 use crate::prober::{Prober, Target};
 use crate::resolve::{Family, resolve};
+use crate::route_map;
 use host::{clock, names, wait};
+use places::Place;
 use problem::Field;
 use record::{TRACE_SCHEMA, TraceReport};
 use serde::{Deserialize, Serialize};
@@ -47,7 +49,7 @@ pub enum TraceMethod {
 }
 
 /// The configuration of [`trace()`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TraceConfig {
     /// Host name or address.
@@ -74,6 +76,8 @@ pub struct TraceConfig {
     pub resolve_names: bool,
     /// MaxMind databases of AS numbers and locations.
     pub databases: Vec<PathBuf>,
+    /// Where this host is: the first point of the map.
+    pub from: Option<Place>,
 }
 
 /// Probes each hop on the route to a host in rounds. `on_update` gets the report so far
@@ -122,6 +126,7 @@ pub fn trace(
         timeout_ms: timeout.as_secs_f64() * 1e3,
         reached: false,
         hops: Vec::new(),
+        map: None,
         notes: Vec::new(),
     };
     let mut run = Run {
@@ -143,7 +148,12 @@ pub fn trace(
         source,
     })?;
     run.wait_for_names();
-    Ok(run.finish())
+    let mut report = run.finish();
+    let from = config.from.as_ref();
+    let notes = route_map::locate(&mut report.hops, from);
+    report.notes.extend(notes);
+    report.map = route_map::route_map(&report.hops, from);
+    Ok(report)
 }
 
 impl Default for TraceConfig {
@@ -161,6 +171,7 @@ impl Default for TraceConfig {
             bind: None,
             resolve_names: true,
             databases: Vec::new(),
+            from: None,
         }
     }
 }

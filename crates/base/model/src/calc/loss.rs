@@ -105,6 +105,8 @@ pub fn loss(question: &LossQuestion) -> Result<CalcResult, CalcError> {
     if let Some(target) = question.target() {
         answers.push(law.budget_answer(question, target));
     }
+    answers.extend(law.interval_answer(question));
+    answers.extend(law.recovery_answer(question));
     if let Some(link) = link {
         answers.extend(law.inflight_answer(rtt, link));
     }

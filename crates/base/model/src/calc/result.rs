@@ -19,6 +19,8 @@ pub enum Value {
     Rtt(Rtt),
     /// Seconds; keys end in `_s`.
     Seconds(f64),
+    /// Kilometres; keys end in `_km`.
+    Kilometres(f64),
     /// A loss ratio, 0 to 1.
     Loss(LossRatio),
     /// A share, 0 to 1.
@@ -43,6 +45,7 @@ impl Value {
                 format!("{} s", figures::digits(*seconds))
             }
             Value::Seconds(seconds) => figures::seconds(*seconds),
+            Value::Kilometres(km) => format!("{} km", figures::digits(*km)),
             Value::Loss(loss) => figures::loss(*loss),
             Value::Share(share) => figures::percent(*share),
             Value::Count(count) => count.to_string(),
@@ -61,7 +64,7 @@ impl schemars::JsonSchema for Value {
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({
             "type": ["number", "string"],
-            "description": "A figure; its key ends in the unit: _bps, _bytes, _ms, _s."
+            "description": "A figure; its key ends in the unit: _bps, _bytes, _ms, _s, _km."
         })
     }
 }
@@ -73,9 +76,10 @@ impl Serialize for Value {
             Value::Size(size) => size.serialize(serializer),
             Value::Rtt(rtt) => serializer.serialize_f64(rtt.millis_f64()),
             Value::Loss(loss) => loss.serialize(serializer),
-            Value::Seconds(number) | Value::Share(number) | Value::Number(number) => {
-                serializer.serialize_f64(*number)
-            }
+            Value::Seconds(number)
+            | Value::Kilometres(number)
+            | Value::Share(number)
+            | Value::Number(number) => serializer.serialize_f64(*number),
             Value::Count(count) => serializer.serialize_u64(*count),
             Value::Text(text) => serializer.serialize_str(text),
         }

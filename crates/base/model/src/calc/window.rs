@@ -8,8 +8,13 @@ use units::{BitRate, ByteCount, Rtt};
 const BDP_SOURCE: &str = "RFC 7323, section 1.1";
 pub(super) const SCALE_SOURCE: &str = "RFC 7323, section 2.3";
 
+const UNIT_SOURCE: &str = "a unit convention; bit rates use powers of 1000 (IEC 80000-13)";
+
 /// 2^20 bits: the "Mbit" of some calculators.
 const BINARY_MEGA: f64 = 1_048_576.0;
+
+/// 1024 x 1000 bits: the "Mbit" of calculators that mix both.
+const MIXED_MEGA: f64 = 1_024_000.0;
 
 /// Two of rate, RTT and window, and the number of streams.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -118,7 +123,7 @@ fn window_answers(rate: BitRate, rtt: Rtt, streams: u32) -> Vec<Answer> {
             "with 1 Mbit = 1024 x 1024 bit: {binary:.0} bit = {} MiB",
             figures::digits(binary / 8.0 / BINARY_MEGA)
         ),
-        source: "a unit convention; bit rates use powers of 1000 (IEC 80000-13)",
+        source: UNIT_SOURCE,
     });
     answers
 }
@@ -142,7 +147,14 @@ fn rate_answers(all: BitRate, rtt: Rtt, each: ByteCount, streams: u32) -> Vec<An
             label: "binary units".to_owned(),
             value: Some(Value::Number(all.as_f64() / BINARY_MEGA)),
             equation: format!("in Mbit/s of 1024 x 1024 bit: {} / 1048576", all.bps()),
-            source: "a unit convention; bit rates use powers of 1000 (IEC 80000-13)",
+            source: UNIT_SOURCE,
+        },
+        Answer {
+            key: "rate_mixed_mbit_s",
+            label: "mixed units".to_owned(),
+            value: Some(Value::Number(all.as_f64() / MIXED_MEGA)),
+            equation: format!("in Mbit/s of 1024 x 1000 bit: {one} / (1024 x 1000)"),
+            source: UNIT_SOURCE,
         },
     ]
 }

@@ -11,7 +11,7 @@ const STREAMS: [u32; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
 
 /// The bounds of a window that is doubled again and again, the smallest first: the default
 /// maximum of each system's autotuning, and the protocol's own.
-fn bounds() -> [(&'static str, ByteCount); 5] {
+fn bounds() -> [(&'static str, ByteCount); 6] {
     let linux = |buffer, share| share_of_buffer(ByteCount::from_bytes(buffer * MIB), share);
     [
         // Linux 6.x, net/ipv4/tcp.c: tcp_init; half of each buffer counts.
@@ -21,6 +21,7 @@ fn bounds() -> [(&'static str, ByteCount); 5] {
         ("macOS, autorcvbufmax", ByteCount::from_bytes(4 * MIB)),
         // netsh, autotuninglevel=normal: a scale of 8.
         ("Windows, autotuning normal", ByteCount::from_bytes(65_535 << 8)),
+        ("Linux 6.16 receiver, 32 MiB", linux(32, INITIAL_WINDOW_SHARE)),
         ("TCP itself (RFC 7323)", MAX_WINDOW),
     ]
 }
@@ -110,7 +111,7 @@ mod tests {
             })
             .collect();
         // Bytes x 8 / 0.173 s.
-        for (rate, mib) in rates.iter().zip([2.0, 3.0, 4.0, 15.999_755_86]) {
+        for (rate, mib) in rates.iter().zip([2.0, 3.0, 4.0, 15.999_755_86, 16.0]) {
             let computed = mib * 1_048_576.0 * 8.0 / 0.173 / 1e6;
             assert!((rate / computed - 1.0).abs() < 1e-6, "{rate} {computed}");
         }

@@ -13,7 +13,7 @@ use crate::{host_port, input, stop};
 use clap::{Args, value_parser};
 use host::clock;
 use host::resolve::Family;
-use longhaul::baseline::{self, BaselineRequest, ServerSource};
+use longhaul::baseline::{self, ArchitectureNote, BaselineRequest, ServerSource};
 use output::Files;
 use report::terminal;
 use std::ops::RangeInclusive;
@@ -77,6 +77,14 @@ pub(crate) struct BaselineArgs {
     ipv6: bool,
     #[command(flatten)]
     token: TokenArgs,
+    /// Record a part of the path: router, provider, ONT, switch, cable, NIC
+    ///
+    /// Repeatable. The result shows them, and --compare says which differ.
+    #[arg(long = "note", value_name = "KEY=VALUE", value_parser = note)]
+    note: Vec<ArchitectureNote>,
+    /// Read such notes from a TOML file of lines KEY = "VALUE"
+    #[arg(long, value_name = "FILE")]
+    notes: Option<PathBuf>,
     /// Compare with an earlier baseline
     ///
     /// FILE is the JSON file that it wrote; the result lists the conditions that changed
@@ -111,6 +119,7 @@ Examples:
   longhaul baseline server --compare monday.json
   longhaul baseline server -p 5201-5210 -4    the first free port, IPv4 only
   longhaul baseline --servers list.txt --rate 2.5gbit
+  longhaul baseline server --note 'router=FRITZ!Box 7590' --note cable=Cat6
   longhaul baseline server --within 120 -4    in 2 minutes, with shorter tests
 
 Exit codes: 0 measured, 1 no test succeeded, or interrupted (the results so far
@@ -160,8 +169,27 @@ fn request(args: &BaselineArgs) -> Result<BaselineRequest, Failure> {
         within: args.within,
         streams: args.streams,
         seed: args.seed,
+        architecture: notes(args)?,
         compare,
     })
+}
+
+/// `KEY=VALUE`.
+fn note(text: &str) -> Result<ArchitectureNote, &'static str> {
+    let (part, text) = text.split_once('=').ok_or("give KEY=VALUE, as in router=FRITZ!Box")?;
+    Ok(ArchitectureNote { part: part.trim().to_owned(), text: text.trim().to_owned() })
+}
+
+fn notes(args: &BaselineArgs) -> Result<Vec<ArchitectureNote>, Failure> {
+    let mut notes = Vec::new();
+    if let Some(file) = &args.notes {
+        let name = file.display().to_string();
+        let text = input::text(file, input::LIST)
+            .map_err(|error| Failure::usage(format!("cannot read '{name}': {error}")))?;
+        notes = baseline::architecture(&name, &text)?;
+    }
+    notes.extend(args.note.iter().cloned());
+    Ok(notes)
 }
 
 fn list(file: &Path, rate: Option<BitRate>) -> Result<ServerSource, Failure> {

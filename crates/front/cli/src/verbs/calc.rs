@@ -1,5 +1,6 @@
 //! `longhaul calc`: calculators for paths, each with its equation.
 
+mod distance;
 mod line;
 mod loss;
 mod overhead;
@@ -36,6 +37,7 @@ Examples:
   longhaul calc wan --rate 100mbit --rtt 173ms --loss 0.1% --ratio 3:1
   longhaul calc overhead --rate 2.5gbit            line rate to payload rate
   longhaul calc line 941mbit                       link behind a TCP goodput
+  longhaul calc distance Eugene Paris --rtt 163.6ms
   longhaul calc transfer 10GB --rate 1gbit --rtt 100ms --loss 0.01%";
 
 #[derive(Debug, Subcommand)]
@@ -49,6 +51,7 @@ enum What {
     Wan(wan::WanArgs),
     Overhead(overhead::OverheadArgs),
     Line(line::LineArgs),
+    Distance(distance::DistanceArgs),
     Transfer(transfer::TransferArgs),
     Udt(udt::UdtArgs),
 }
@@ -75,6 +78,7 @@ fn request(what: &What) -> CalcRequest {
         What::Wan(args) => args.request(),
         What::Overhead(args) => args.request(),
         What::Line(args) => args.request(),
+        What::Distance(args) => args.request(),
         What::Transfer(args) => args.request(),
         What::Udt(args) => args.request(),
     }

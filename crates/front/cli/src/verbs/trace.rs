@@ -5,8 +5,11 @@ use crate::console::{self, Console};
 use crate::failure::{DONE, FAILED, Failure, Outcome};
 use crate::host_port;
 use crate::stop;
+use crate::test_report;
 use clap::Args;
+use longhaul::calc::Place;
 use longhaul::trace::{self, TraceMethod, TraceRequest};
+use record::TraceReport;
 use report::terminal;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -60,6 +63,23 @@ pub(crate) struct TraceArgs {
     /// Repeatable: GeoLite2-ASN for the AS, GeoLite2-City for the location.
     #[arg(long, value_name = "FILE")]
     mmdb: Vec<PathBuf>,
+    /// Where this host is, for the map: a city, an IATA code, or coordinates
+    ///
+    /// Positions farther than light travels within the RTT are then left out.
+    #[arg(long, value_name = "PLACE", allow_hyphen_values = true)]
+    from: Option<Place>,
+    /// Write a page with a map of the route
+    ///
+    /// Places are those of the location database; without one, airport codes in
+    /// the names of routers give hints.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Write the map as KML, for Google Earth
+    #[arg(long, value_name = "FILE")]
+    kml: Option<PathBuf>,
+    /// Write the map as GeoJSON
+    #[arg(long, value_name = "FILE")]
+    geojson: Option<PathBuf>,
     /// Print JSON
     #[arg(long, short = 'J')]
     json: bool,
@@ -77,6 +97,7 @@ Examples:
   longhaul trace HOST                      ten rounds, one per second
   longhaul trace HOST --tcp -p 443 -n      like HTTPS traffic, without names
   longhaul trace HOST --mmdb GeoLite2-ASN.mmdb --mmdb GeoLite2-City.mmdb
+  longhaul trace HOST --html route.html --from Eugene --mmdb GeoLite2-City.mmdb
   longhaul trace HOST -c 0                 until Ctrl-C
   longhaul trace HOST --json | jq '.hops[].address'
 
@@ -100,8 +121,12 @@ pub(crate) fn run(args: &TraceArgs, console: &mut Console) -> Outcome {
         bind: args.destination.bind,
         resolve_names: !args.numeric,
         databases: args.mmdb.clone(),
+        from: args.from.clone(),
     };
-    let mut show = |report: &record::TraceReport| {
+    for file in [&args.html, &args.kml, &args.geojson] {
+        test_report::check_writable(file.as_deref())?;
+    }
+    let mut show = |report: &TraceReport| {
         let block = terminal::route(report, &console.err);
         console.frame(&block);
     };
@@ -109,5 +134,33 @@ pub(crate) fn run(args: &TraceArgs, console: &mut Console) -> Outcome {
     let text =
         if args.json { console::json(&report)? } else { terminal::route(&report, &console.out) };
     console.print(&text);
+    write_files(args, &report, console)?;
     Ok(if report.reached { DONE } else { FAILED })
 }
+
+/// Writes the page and the maps that were asked for.
+fn write_files(
+    args: &TraceArgs,
+    report: &TraceReport,
+    console: &mut Console,
+) -> Result<(), Failure> {
+    let mut written = |file: &PathBuf, text: String| {
+        store::write(file, text.as_bytes()).map_err(Failure::work)?;
+        console.say(&format!("written to {}", file.display()));
+        Ok::<_, Failure>(())
+    };
+    if let Some(file) = &args.html {
+        written(file, report::html::route_page(report))?;
+    }
+    let map = |text: Option<String>| text.ok_or_else(|| Failure::work(NO_MAP));
+    if let Some(file) = &args.kml {
+        written(file, map(report::kml(report))?)?;
+    }
+    if let Some(file) = &args.geojson {
+        written(file, map(report::geojson(report).map(|value| format!("{value:#}\n")))?)?;
+    }
+    Ok(())
+}
+
+const NO_MAP: &str = "no map: fewer than two places of the route are known; --from names yours, \
+                      and --mmdb gives a location database";

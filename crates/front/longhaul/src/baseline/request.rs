@@ -1,9 +1,9 @@
 //! The request of a baseline.
 
-use super::servers;
+use super::{architecture, servers};
 use crate::{Field, Problem};
 use host::resolve::Family;
-use record::BaselineReport;
+use record::{ArchitectureNote, BaselineReport};
 use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -29,6 +29,8 @@ pub struct BaselineRequest {
     pub streams: u32,
     /// The seed of the order of the tests; `None` for a random one.
     pub seed: Option<u64>,
+    /// Parts of the path, for the record and for comparisons: router, provider, cable.
+    pub architecture: Vec<ArchitectureNote>,
     /// An earlier baseline to compare with.
     pub compare: Option<Box<BaselineReport>>,
 }
@@ -76,6 +78,7 @@ impl BaselineRequest {
             within: Duration::from_secs(300),
             streams: 4,
             seed: None,
+            architecture: Vec::new(),
             compare: None,
         }
     }
@@ -98,6 +101,7 @@ impl BaselineRequest {
                 servers::parse(name, text)?;
             }
         }
+        architecture::check(&self.architecture)?;
         if self.duration.is_some_and(|s| !(s > 0.0 && s <= MAX_TIME.as_secs_f64())) {
             return wrong(Field::Duration, "invalid duration of a test", "above 0 and up to a day");
         }

@@ -20,6 +20,7 @@ mod limit_colours;
 mod markup;
 mod naks;
 mod repeats;
+mod route_map;
 mod study;
 mod study_comparison;
 mod under_load;
@@ -30,6 +31,7 @@ pub use capture::{
     bytes_of_graphs, capture as capture_page,
 };
 pub use repeats::repeats_page;
+pub use route_map::route_page;
 pub use study::{StudyPage, SvgFile, cell_page, study, study_plots};
 pub use study_comparison::study_comparison_page;
 

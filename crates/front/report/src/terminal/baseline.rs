@@ -80,6 +80,9 @@ fn head(report: &BaselineReport, style: &Style) -> Vec<Line> {
             lines.extend(row(style, "", style::WARN, warning));
         }
     }
+    for note in &report.architecture {
+        lines.extend(row(style, &note.part, style::PLAIN, &note.text));
+    }
     lines
 }
 

@@ -22,7 +22,7 @@ pub fn bdp_report(result: &BdpReport, style: &Style) -> String {
         lines.extend(row("window per stream", &result.window_per_stream.equation));
     }
     lines.extend(row("64 KiB window", &result.unscaled.equation));
-    if let Some(given) = &result.given {
+    if let Some(given) = result.given.as_ref().filter(|given| **given != result.unscaled) {
         let label = format!("{} window", given.window_bytes);
         lines.extend(row(&label, &given.equation));
     }

@@ -162,6 +162,7 @@ mod tests {
             timeout_ms: 1000.0,
             reached: true,
             hops: vec![hop(1, Some("10.0.0.1"), 0.5), hop(2, None, 0.0), far],
+            map: None,
             notes: vec!["a note".to_owned()],
         }
     }

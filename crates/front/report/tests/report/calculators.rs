@@ -43,7 +43,7 @@ fn results() -> Vec<CalcResult> {
             window: None,
             streams: 4,
         }),
-        calc::scale(&ScaleQuestion { rate, rtt }),
+        calc::scale(&ScaleQuestion { rate: Some(rate), rtt: Some(rtt) }),
         calc::loss(&law(Law::Mathis)),
         calc::loss(&law(Law::Pftk)),
         calc::loss(&law(Law::Cubic)),

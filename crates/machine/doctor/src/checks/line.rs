@@ -3,7 +3,7 @@
 use super::{check, pass_or, unread};
 use crate::facts::{Device, Fact, Pci, Usb};
 use crate::target::Target;
-use model::{IpVersion, Payload};
+use model::{IpVersion, Payload, WifiStandard};
 use record::{Area, Check, Verdict};
 use units::{BitRate, percent};
 
@@ -111,7 +111,8 @@ fn speed(device: &Device, target: &Target) -> Vec<Check> {
 
 /// The cable that a rate over twisted pairs needs (TIA-568.2-D; IEEE 802.3bz for 2.5 and
 /// 5 Gbit/s: "defined use cases and deployment configurations" of Cat 5e and 6, to be
-/// qualified by TIA TSB-5021; IEEE 802.3an and TIA TSB-155 for 10 Gbit/s).
+/// qualified by TIA TSB-5021; IEEE 802.3an and TIA TSB-155 for 10 Gbit/s; IEEE 802.3bq for
+/// more).
 fn cable(rate: BitRate) -> &'static str {
     match rate.bps() {
         0..=1_000_000_000 => "Cat 5e for up to 100 m at 1 Gbit/s, all four pairs connected",
@@ -119,7 +120,10 @@ fn cable(rate: BitRate) -> &'static str {
             "Cat 6A for any installation up to 100 m; Cat 5e or 6 only where length, bundling and \
              crosstalk allow it (TIA TSB-5021)"
         }
-        _ => "Cat 6A for up to 100 m at 10 Gbit/s; Cat 6 for 37 to 55 m (TIA TSB-155)",
+        5_000_000_001..=10_000_000_000 => {
+            "Cat 6A for up to 100 m at 10 Gbit/s; Cat 6 for 37 to 55 m (TIA TSB-155)"
+        }
+        _ => "Cat 8 for up to 30 m at 25 and 40 Gbit/s; fibre, or a direct-attach cable, beyond",
     }
 }
 
@@ -204,8 +208,8 @@ fn wifi(device: &Device, signal: Option<i32>, target: &Target) -> Check {
         percent(model::WIFI_TCP_SHARE)
     );
     let streams = u32::from(link.streams.unwrap_or(1));
-    if link.standard.starts_with("802.11ax")
-        && let Some(most) = model::wifi_6_rate(link.width_mhz.into(), streams)
+    if let Some(standard) = WifiStandard::of(&link.standard)
+        && let Some(most) = standard.rate(link.width_mhz.into(), streams)
     {
         why += &format!("; at this width and number of streams the rate is at most {most}");
     }

@@ -258,9 +258,10 @@ fn congestion(facts: &Facts, target: &Target) -> Check {
     };
     let (verdict, why, remedy) = match chosen.as_str() {
         "bbr" => bbr(facts, target),
-        "cubic" | "htcp" => (
+        "cubic" => (Verdict::Pass, target.cubic_recovery(), ""),
+        "htcp" => (
             Verdict::Pass,
-            "recovers a large window within seconds after a loss, at any RTT".to_owned(),
+            "its window grows faster the longer ago the last loss was".to_owned(),
             "",
         ),
         "reno" => {

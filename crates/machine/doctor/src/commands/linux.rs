@@ -24,7 +24,8 @@ impl tune::Settings for Stock {
             "net.ipv4.tcp_ecn" => "2",
             "net.ipv4.tcp_no_metrics_save" | "net.ipv4.tcp_mtu_probing" => "0",
             "net.ipv4.tcp_congestion_control" => "cubic",
-            "net.ipv4.tcp_window_scaling"
+            "net.ipv4.tcp_no_ssthresh_metrics_save"
+            | "net.ipv4.tcp_window_scaling"
             | "net.ipv4.tcp_timestamps"
             | "net.ipv4.tcp_sack"
             | "net.ipv4.tcp_moderate_rcvbuf" => "1",
@@ -85,11 +86,13 @@ fn sysctl(planned: &PlannedSetting) -> Recipe {
 fn congestion(target: &Target) -> Recipe {
     const KEY: &str = "net.ipv4.tcp_congestion_control";
     let why = target.loss_budget_cubic().map_or_else(
-        || "CUBIC recovers a large window within seconds after a loss".to_owned(),
+        || target.cubic_recovery(),
         |budget| {
             format!(
-                "CUBIC sustains the rate below {} loss (RFC 9438); BBR delivers what is not lost",
-                units::percent(budget.ratio)
+                "CUBIC sustains the rate below {} loss (RFC 9438) and {}; BBR delivers what is \
+                 not lost",
+                units::percent(budget.ratio),
+                target.cubic_recovery()
             )
         },
     );

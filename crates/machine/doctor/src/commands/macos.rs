@@ -238,14 +238,14 @@ fn power() -> Vec<Recipe> {
             &["networksetup -getmedia Ethernet > ~/nic.eee.before"],
             &[
                 "networksetup -listvalidmedia Ethernet",
-                "sudo networksetup -setmedia Ethernet 1000baseT full-duplex flow-control",
+                "sudo networksetup -setmedia Ethernet MEDIA",
             ],
             &["sudo networksetup -setmedia Ethernet autoselect"],
         )
         .kept()
         .remark(
-            "replace Ethernet with the port's name, and the media with the list's fastest without \
-             energy-efficient-ethernet",
+            "replace Ethernet with the port's name, and MEDIA with the list's fastest without \
+             energy-efficient-ethernet, as in 2500baseT full-duplex flow-control",
         )
         .source("networksetup(8)"),
     ]
@@ -300,20 +300,23 @@ fn path(target: &Target) -> Vec<Recipe> {
 
 /// Larger echoes than a raw socket may send.
 fn path_jumbo() -> Recipe {
-    let mut draft = sysctl("net.inet.raw.maxdgram", "16384, only to test jumbo frames", "16384");
-    draft.0.area = Area::Path;
-    draft.0.id = "path.mtu-jumbo".to_owned();
-    draft.0.apply.push("ping -D -s 8972 -c 3 HOST".to_owned());
-    draft
-        .why(
-            "a raw socket sends at most 8192 bytes, headers included with -D: ping -s 8972 fails \
-             on every path, and -s 8164 is the maximum. 8972 bytes plus 28 bytes of headers make \
-             an MTU of 9000",
-        )
-        .remark(
-            "three replies: the path carries jumbo frames. There is no reason to set it at boot",
-        )
-        .source("XNU 11417, bsd/netinet/raw_ip.c: rip_sendspace; ping(8)")
+    recipe(
+        "path.mtu-jumbo",
+        Area::Path,
+        &[
+            "before=$(sysctl -n net.inet.raw.maxdgram)",
+            "sudo sysctl -w net.inet.raw.maxdgram=16384",
+            "ping -D -s 8972 -c 3 HOST",
+            "sudo sysctl -w net.inet.raw.maxdgram=$before",
+        ],
+        "three replies, where jumbo frames are wanted",
+    )
+    .why(
+        "a raw socket sends at most 8192 bytes, headers included with -D: ping -s 8972 fails on \
+             every path, and -s 8164 is the maximum. 8972 bytes plus 28 bytes of headers make an MTU of 9000",
+    )
+    .remark("the last line restores the limit: only this test needs it raised")
+    .source("XNU 11417, bsd/netinet/raw_ip.c: rip_sendspace; ping(8)")
 }
 
 #[cfg(test)]

@@ -126,7 +126,7 @@ fn settings(target: &Target) -> Vec<Recipe> {
 
 fn cubic(target: &Target) -> Recipe {
     let why = target.loss_budget_cubic().zip(target.loss_budget()).map_or_else(
-        || "CUBIC recovers a large window within seconds after a loss".to_owned(),
+        || target.cubic_recovery(),
         |(cubic, reno)| {
             format!(
                 "CUBIC sustains the rate below {} loss (RFC 9438), NewReno below {} (Mathis 1997)",
@@ -268,5 +268,21 @@ fn path(target: &Target) -> Vec<Recipe> {
             .why("1472 bytes plus 28 bytes of headers make an MTU of 1500")
             .remark("use -l 8972 for jumbo frames")
             .source("RFC 1191"),
+        recipe(
+            "path.load",
+            Area::Path,
+            &[
+                "ping -n 20 HOST",
+                "$transfer = Start-Job { curl.exe -s -o NUL URL }; Start-Sleep 3; ping -n 20 HOST; \
+                 Stop-Job $transfer",
+            ],
+            "an average RTT that rises by less than 30 ms",
+        )
+        .why("RTT under load: shows bufferbloat")
+        .remark(
+            "in PowerShell. URL: a file that takes at least 25 s to download. For the other \
+             direction, upload one: curl.exe -s -T FILE URL",
+        )
+        .source("DSLReports' grade A: under 30 ms of added delay"),
     ]
 }

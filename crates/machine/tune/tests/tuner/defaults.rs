@@ -1,7 +1,7 @@
 //! The settings of a host that nobody has tuned.
 
 /// The settings of a common kernel.
-pub(crate) const DEFAULTS: [(&str, &str); 16] = [
+pub(crate) const DEFAULTS: [(&str, &str); 17] = [
     ("net.ipv4.tcp_rmem", "4096 131072 6291456"),
     ("net.ipv4.tcp_wmem", "4096 16384 4194304"),
     ("net.ipv4.tcp_mem", "286533 382045 573066"),
@@ -15,6 +15,7 @@ pub(crate) const DEFAULTS: [(&str, &str); 16] = [
     ("net.ipv4.tcp_sack", "1"),
     ("net.ipv4.tcp_moderate_rcvbuf", "1"),
     ("net.ipv4.tcp_no_metrics_save", "0"),
+    ("net.ipv4.tcp_no_ssthresh_metrics_save", "1"),
     ("net.ipv4.tcp_mtu_probing", "0"),
     ("net.ipv4.tcp_congestion_control", "cubic"),
     ("net.ipv4.tcp_available_congestion_control", "reno cubic bbr"),

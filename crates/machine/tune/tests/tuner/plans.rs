@@ -48,13 +48,30 @@ fn profiles_have_the_published_values() {
         assert!(planned(&plan, "net.ipv4.tcp_rmem").unwrap().ends_with(&format!(" {tcp}")));
         let hundred = profile == Profile::DataTransferNode100g;
         assert_eq!(planned(&plan, "net.core.optmem_max").is_some(), hundred, "{profile:?}");
-        assert_eq!(planned(&plan, "net.ipv4.tcp_no_metrics_save"), Some("1"));
+        assert_eq!(planned(&plan, "net.ipv4.tcp_no_metrics_save"), None);
         assert!(plan.settings[0].why.contains("ESnet"), "{:?}", plan.settings[0]);
     }
     let workstation = Fake::new().plan(&Goal::Profile(Profile::Workstation));
     // ESnet advises 64 to 128 MB for 1 Gbit/s x 200 ms.
     let most: u64 = planned(&workstation, "net.core.rmem_max").unwrap().parse().unwrap();
     assert!((64_000_000..=128_000_000).contains(&most), "{most}");
+}
+
+/// Linux has cached no ssthresh by default since 5.6: only where it does is that switched off.
+#[test]
+fn a_cached_ssthresh_is_switched_off() {
+    const SSTHRESH: &str = "net.ipv4.tcp_no_ssthresh_metrics_save";
+    const ALL: &str = "net.ipv4.tcp_no_metrics_save";
+    let plan = |fake: &Fake| {
+        let plan = fake.plan(&Goal::Profile(Profile::Server));
+        [SSTHRESH, ALL].map(|key| planned(&plan, key).map(str::to_owned))
+    };
+    let fake = Fake::new();
+    assert_eq!(plan(&fake), [None, None]);
+    fake.put(SSTHRESH, "0");
+    assert_eq!(plan(&fake), [Some("1".to_owned()), None]);
+    fake.hide(SSTHRESH);
+    assert_eq!(plan(&fake), [None, Some("1".to_owned())]);
 }
 
 #[test]

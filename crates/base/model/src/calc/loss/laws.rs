@@ -2,9 +2,9 @@
 
 use super::{Answer, Law, LossQuestion, Value};
 use crate::{
-    BBR_CWND_GAIN, RenoPath, bbr, bbr_inflight, cubic, cubic_region, figures, loss_budget_bbr,
-    loss_budget_cubic, loss_budget_mathis_for, loss_budget_pftk, mathis_constant_for, mathis_for,
-    pftk, pftk_simple, window_rate,
+    BBR_CWND_GAIN, RenoPath, bbr, bbr_inflight, cubic, cubic_recovery, cubic_region, figures,
+    loss_budget_bbr, loss_budget_cubic, loss_budget_mathis_for, loss_budget_pftk,
+    mathis_constant_for, mathis_for, pftk, pftk_simple, window_rate,
 };
 use units::{BitRate, LossRatio, Rtt};
 
@@ -216,6 +216,50 @@ impl Law {
                 figures::rtt(rtt)
             ),
             source: BBR,
+        })
+    }
+
+    /// The mean time between two losses at a rate.
+    pub(super) fn interval_answer(self, q: &LossQuestion) -> Option<Answer> {
+        if !matches!(self, Law::Mathis | Law::Cubic) {
+            return None;
+        }
+        let (p, rate) = match q.loss {
+            Some(p) => (p, self.bounded(q, p)?),
+            None => (self.budget(q, q.target()?)?, q.target()?),
+        };
+        let bits = q.mss.as_f64() * 8.0;
+        let seconds = bits / (p.fraction() * rate.as_f64());
+        Some(Answer {
+            key: "loss_interval_s",
+            label: "time between losses".to_owned(),
+            value: seconds.is_finite().then_some(Value::Seconds(seconds)),
+            equation: format!(
+                "MSS / (p rate) = {} B x 8 / ({} x {})",
+                q.mss.bytes(),
+                figures::loss(p),
+                figures::rate(rate)
+            ),
+            source: "one loss every 1/p packets",
+        })
+    }
+
+    /// How long CUBIC takes to regain the window that fills the link.
+    pub(super) fn recovery_answer(self, q: &LossQuestion) -> Option<Answer> {
+        let link = q.link.filter(|_| self == Law::Cubic)?;
+        let segments = link.as_f64() * q.rtt.secs_f64() / (q.mss.as_f64() * 8.0);
+        Some(Answer {
+            key: "recovery_s",
+            label: "recovery after a loss".to_owned(),
+            value: Some(Value::Seconds(cubic_recovery(q.mss, q.rtt, link))),
+            equation: format!(
+                "K = cbrt(W (1 - beta) / C) = cbrt({} x 0.3 / 0.4), W = {} x {} / (8 x {} B)",
+                figures::digits(segments),
+                figures::rate(link),
+                figures::rtt(q.rtt),
+                q.mss.bytes()
+            ),
+            source: "RFC 9438, section 4.2, equation 2: C = 0.4, beta = 0.7",
         })
     }
 

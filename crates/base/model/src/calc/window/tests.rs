@@ -82,8 +82,7 @@ fn bounds_are_named() {
 fn beyond_one_window_no_row_is_marked() {
     let result = window(&asked(Some("100gbit"), Some("200ms"), None, 1)).unwrap();
     assert_eq!((marked(&result), result.figure("window_scale")), (None, None));
-    let result =
-        scale(&ScaleQuestion { rate: "100gbit".parse().unwrap(), rtt: "200ms".parse().unwrap() });
+    let result = scale(&ScaleQuestion { rate: "100gbit".parse().ok(), rtt: "200ms".parse().ok() });
     let result = result.unwrap();
     assert!(result.tables[0].title.contains("no row reaches 100 Gbit/s"));
     assert_eq!((marked(&result), result.figure("streams")), (None, Some(&Value::Count(3))));
@@ -91,14 +90,42 @@ fn beyond_one_window_no_row_is_marked() {
 
 #[test]
 fn one_of_fifteen_scales_is_marked() {
-    let question =
-        ScaleQuestion { rate: "100mbit".parse().unwrap(), rtt: "173ms".parse().unwrap() };
+    let question = ScaleQuestion { rate: "100mbit".parse().ok(), rtt: "173ms".parse().ok() };
     let result = scale(&question).unwrap();
     assert_eq!((result.tables[0].rows.len(), marked(&result)), (15, Some(6)));
     let sizes: Vec<_> = result.tables[0].rows.iter().map(|row| row.cells[1].clone()).collect();
     assert_eq!(sizes[0], Some(Value::Size(ByteCount::from_bytes(65_535))));
     assert_eq!(sizes[14], Some(Value::Size(MAX_WINDOW)));
-    assert_eq!(scale(&ScaleQuestion { rtt: Rtt::ZERO, ..question }), Err(CalcError::ZeroRtt));
+    assert_eq!(scale(&ScaleQuestion { rtt: Some(Rtt::ZERO), ..question }), Err(CalcError::ZeroRtt));
+}
+
+#[test]
+fn scales_without_a_target() {
+    let rtt = "173ms".parse().ok();
+    for (question, columns) in [
+        (ScaleQuestion::default(), 3),
+        (ScaleQuestion { rate: None, rtt }, 4),
+        (ScaleQuestion { rate: "1gbit".parse().ok(), rtt }, 5),
+    ] {
+        let result = scale(&question).unwrap();
+        let table = &result.tables[0];
+        assert_eq!((table.columns.len(), table.rows.len()), (columns, 15));
+        assert!(table.rows.iter().all(|row| row.cells.len() == columns));
+        assert_eq!(result.answers.is_empty(), question.rate.is_none());
+        assert_eq!(marked(&result).is_some(), question.rate.is_some());
+    }
+    let alone = ScaleQuestion { rate: "1gbit".parse().ok(), rtt: None };
+    assert_eq!(scale(&alone), Err(CalcError::RateWithoutRtt));
+}
+
+/// 131,072 x 8 / 0.173 s: 6.06 Mbit/s, 5.78 in units of 2^20 and 5.92 in units of 1024 x 1000.
+#[test]
+fn three_meanings_of_a_megabit() {
+    let result = window(&asked(None, Some("173ms"), Some("128KiB"), 1)).unwrap();
+    for (key, mbit) in [("rate_binary_mbit_s", 5.780), ("rate_mixed_mbit_s", 5.919)] {
+        let Some(Value::Number(number)) = result.figure(key) else { panic!("{key}") };
+        assert!((number - mbit).abs() < 1e-3, "{key}: {number}");
+    }
 }
 
 proptest::proptest! {
@@ -109,8 +136,6 @@ proptest::proptest! {
             window: bytes.map(ByteCount::from_bytes), streams,
         };
         let _ = window(&question);
-        if let (Some(rate), Some(rtt)) = (question.rate, question.rtt) {
-            let _ = scale(&ScaleQuestion { rate, rtt });
-        }
+        let _ = scale(&ScaleQuestion { rate: question.rate, rtt: question.rtt });
     }
 }

@@ -42,14 +42,15 @@ impl WindowArgs {
 pub(super) struct ScaleArgs {
     /// Rate that the window must sustain: 100mbit, 2.5gbit
     #[arg(long)]
-    rate: BitRate,
+    rate: Option<BitRate>,
     /// Round-trip time under load: 173ms
     #[arg(long)]
-    rtt: Rtt,
+    rtt: Option<Rtt>,
 }
 
 const SCALE_EXAMPLES: &str = "\
 Examples:
+  longhaul calc scale                              all window scales
   longhaul calc scale --rate 100mbit --rtt 173ms
   longhaul calc scale --rate 100gbit --rtt 200ms   exceeds the largest window";
 

@@ -206,6 +206,8 @@ pub(super) fn conditions(m: &mut Markup, report: &BaselineReport, json: &str) {
         ("Longhaul version", report.version.clone()),
         ("JSON file", json.to_owned()),
     ];
+    let notes = report.architecture.iter();
+    rows.extend(notes.map(|note| (note.part.as_str(), note.text.clone())));
     for path in &report.paths {
         let name = path.family.name();
         let ms = |value: Option<f64>| value.map_or("none".to_owned(), |ms| format!("{ms:.2} ms"));
