@@ -46,10 +46,11 @@ mod verified;
 mod watch;
 
 pub use activity::Activity;
-pub use baseline::{ArchitectureNote, 
-    AddressFamily, BASELINE_SCHEMA, BaselineComparison, BaselineCondition, BaselineDifference,
-    BaselineLatency, BaselineLink, BaselinePath, BaselineReport, BaselineStep, ComparedCondition,
-    ComparedRise, ConditionFactor, RttSource, ServerCandidate, ServerChoice, TestCondition,
+pub use baseline::{
+    AddressFamily, ArchitectureNote, BASELINE_SCHEMA, BaselineComparison, BaselineCondition,
+    BaselineDifference, BaselineLatency, BaselineLink, BaselinePath, BaselineReport, BaselineStep,
+    ComparedCondition, ComparedRise, ConditionFactor, RttSource, ServerCandidate, ServerChoice,
+    TestCondition,
 };
 pub use capture_point::CapturePoint;
 pub use caveat::Caveat;

@@ -162,8 +162,8 @@ fn warnings(earlier: &BaselineReport, now: &BaselineReport) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::synthetic::report;
-    use record::ArchitectureNote;
     use record::AddressFamily::{Ipv4, Ipv6};
+    use record::ArchitectureNote;
     use record::TestCondition;
 
     #[test]
@@ -187,7 +187,10 @@ mod tests {
         assert!(found.sentence.contains("in 2 of 8 conditions: IPv6 upload, 4 streams -50 %"));
         assert!(found.sentence.contains("80 ms vs. 20 ms"), "{}", found.sentence);
         assert_eq!(found.warnings, ["the server differs: elsewhere, server.example.net before"]);
-        let note = |part: &str, text: &str| ArchitectureNote { part: part.to_owned(), text: text.to_owned() };
+        let note = |part: &str, text: &str| ArchitectureNote {
+            part: part.to_owned(),
+            text: text.to_owned(),
+        };
         let with = |notes: &[ArchitectureNote]| {
             let mut one = before.clone();
             one.architecture = notes.to_vec();
@@ -197,7 +200,8 @@ mod tests {
             with(&[note("cable", "Cat 5e"), note("router", "A")]),
             with(&[note("cable", "Cat 6"), note("router", "A"), note("NIC", "B")]),
         ];
-        let changed = ["the NIC differs: B, not noted before", "the cable differs: Cat 6, Cat 5e before"];
+        let changed =
+            ["the NIC differs: B, not noted before", "the cable differs: Cat 6, Cat 5e before"];
         assert_eq!(compare(&then, &now).unwrap().warnings, changed);
         // Only conditions with several streams measure it.
         let rises = found.conditions.iter().filter(|one| one.rise.is_some()).count();

@@ -193,7 +193,8 @@ struct Attempt<'a> {
 
 impl Attempt<'_> {
     fn run(&self, report: &(dyn Fn(Notice) + Sync)) -> Result<Summary, CopyError> {
-        let (CopyDirection::Upload { host, .. } | CopyDirection::Download { host, .. }) = self.direction;
+        let (CopyDirection::Upload { host, .. } | CopyDirection::Download { host, .. }) =
+            self.direction;
         let far = FarSide::reach(self.request, host, self.stop)?;
         let session = &Session::new(self.stop.clone());
         let done = &StopFlag::new();

@@ -18,7 +18,11 @@ const ACCEPTED: &str = "as in router=FRITZ!Box 7590, each name once";
 pub fn architecture(file: &str, text: &str) -> Result<Vec<ArchitectureNote>, Problem> {
     let read: BTreeMap<String, String> = toml::from_str(text).map_err(|error| {
         let what = format!("{file}: {}", error.message());
-        Problem::field(Field::Notes, what, "a TOML file of lines such as router = \"FRITZ!Box 7590\"")
+        Problem::field(
+            Field::Notes,
+            what,
+            "a TOML file of lines such as router = \"FRITZ!Box 7590\"",
+        )
     })?;
     Ok(read.into_iter().map(|(part, text)| ArchitectureNote { part, text }).collect())
 }
@@ -34,8 +38,11 @@ pub(super) fn check(notes: &[ArchitectureNote]) -> Result<(), Problem> {
         if length == 0 || length > MAX_NAME || part.chars().any(char::is_control) {
             return wrong(format!("a note's name has 1 to {MAX_NAME} characters, not {length}"));
         }
-        if text.is_empty() || text.chars().count() > MAX_TEXT || text.chars().any(char::is_control) {
-            return wrong(format!("the note {part:?} has no text, or more than {MAX_TEXT} characters"));
+        if text.is_empty() || text.chars().count() > MAX_TEXT || text.chars().any(char::is_control)
+        {
+            return wrong(format!(
+                "the note {part:?} has no text, or more than {MAX_TEXT} characters"
+            ));
         }
         if notes[..index].iter().any(|other| other.part == *part) {
             return wrong(format!("two notes are named {part:?}"));
