@@ -305,13 +305,13 @@ mod tests {
             ("a.example.net 5201\nThe quick brown fox", "line 2: 'quick' is not a port"),
             ("a.example.net 99999", "line 1: '99999' is not a port"),
             ("a.example.net 5210-5201", "line 1: '5210-5201' is not a port"),
-            ("-oProxyCommand=x 5201", "no host name"),
+            ("-oProxyCommand=x 5201", "is not a host name"),
             ("a.example.net 5201 fast", "is not a rate"),
             ("[{\"IP/HOST\":\"a\"", "starts like JSON"),
             ("{\"end\":{}}", "not a list of servers"),
             ("[1]", "entry 1: it is not an object"),
             ("[{\"PORT\":1}]", "entry 1: it lacks the field IP/HOST"),
-            ("[{\"IP/HOST\":\"a;b\"}]", "entry 1: 'a;b' is no host name"),
+            ("[{\"IP/HOST\":\"a;b\"}]", "entry 1: 'a;b' is not a host name"),
             ("[]", "no server"),
         ] {
             let error = ServerList::parse(text).unwrap_err().to_string();
