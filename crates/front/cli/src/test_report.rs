@@ -20,7 +20,7 @@ pub(crate) struct Forms {
     /// Write the result to a self-contained HTML page
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<OutputPath>,
-    /// Show each stream, even if there are more than four
+    /// Show each stream, even if more than four
     #[arg(long)]
     each: bool,
 }

@@ -94,7 +94,7 @@ pub enum ReadEvent<'a> {
     Comparing,
     /// A file was read for the first time; some views read it twice.
     Read(&'a Capture),
-    /// A packet that passes the filter.
+    /// A packet that matches the filter.
     Packet(&'a PacketView<'a>),
     /// The packets so far are shown; the next one may not arrive for a long time.
     Pause,
@@ -133,7 +133,7 @@ pub enum PcapEvent {
     Comparing,
     /// A file that cannot be read; the others are.
     Unreadable(Problem),
-    /// A packet that passes the filter.
+    /// A packet that matches the filter.
     Packet(Box<Packet>),
     /// Data that an end of a stream sent.
     Part(FollowedPart),

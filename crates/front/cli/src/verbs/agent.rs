@@ -7,7 +7,7 @@ use ::agent::{AgentError, Host};
 use clap::Args;
 use std::net::IpAddr;
 
-/// Run tests on this host for longhaul on another host, over stdin and stdout
+/// Run tests for longhaul on another host, over stdin and stdout
 ///
 /// "longhaul study" and "longhaul copy" start it over ssh. It acts with the rights of the user
 /// who logs in: it runs tests, serves tests to clients with the study's token, sets sysctls

@@ -20,7 +20,7 @@ use report::terminal;
 use std::time::Duration;
 use units::ByteCount;
 
-/// Capture packets from an interface to a file, headers only by default
+/// Capture packets to a file, headers only by default
 ///
 /// Without IFACE, lists the interfaces with their addresses and traffic. Needs CAP_NET_RAW.
 /// The socket and the files are opened first; then all privileges are dropped, and root

@@ -48,7 +48,7 @@ pub(crate) struct CopyArgs {
     /// Maximum rate of file data: 100mbit
     #[arg(long, value_name = "RATE")]
     limit: Option<BitRate>,
-    /// Send at RATE despite losses; unfair to other traffic
+    /// Send at RATE despite losses; unfair to others
     ///
     /// For a path whose capacity is reserved or otherwise unused. Without --target, the copy
     /// shares a bottleneck with other traffic. If more than half the packets are lost, the rate

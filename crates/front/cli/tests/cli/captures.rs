@@ -117,7 +117,7 @@ fn mistakes_are_one_line_with_a_remedy() {
     let output = run(&["pcap", "packets", path, "tcp"]);
     let text = String::from_utf8(output.stderr).unwrap();
     assert_eq!((output.status.code(), output.stdout.is_empty()), (Some(0), true));
-    assert!(text.contains("none of 3 packets passes the filter"), "{text}");
+    assert!(text.contains("none of 3 packets matches the filter"), "{text}");
 }
 
 #[test]
