@@ -9,6 +9,7 @@
 mod built_in;
 mod cells;
 mod compare;
+mod documents;
 mod level;
 mod level_pairs;
 mod level_words;
@@ -25,9 +26,10 @@ mod traffic;
 mod value;
 mod written;
 
-pub use built_in::{BUILT_IN, BuiltIn, trends};
+pub use built_in::{BUILT_IN, BuiltIn, Trend, trends};
 pub use cells::Run;
 pub use compare::{StudyRuns, compare};
+pub use documents::{DOCUMENTS, Document};
 pub use level::Level;
 pub use plan::{Cell, Factor, Plan, PlanError};
 pub use predict::Prediction;

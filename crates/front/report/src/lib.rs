@@ -20,6 +20,7 @@ mod foremost;
 pub mod html;
 pub mod iperf3;
 pub mod series;
+mod study_sources;
 pub mod terminal;
 mod timeline;
 pub mod untrusted;
