@@ -39,6 +39,7 @@ mod spec;
 mod study;
 mod study_comparison;
 mod study_plot;
+mod study_source;
 mod tool_result;
 mod tuned_sysctl;
 mod tuning;
@@ -93,6 +94,7 @@ pub use study_comparison::{
     ComparedCell, DifferingSetting, STUDY_COMPARISON_SCHEMA, StudyComparison,
 };
 pub use study_plot::{Figure, PlotKind, Quantity, StudyPlot};
+pub use study_source::{AssumedSettings, PublishedSetting, PublishedValue, StudySource, places};
 pub use tool_result::{ToolResult, Unavailable};
 pub use tuned_sysctl::{TUNED_SYSCTLS, is_tuned_sysctl, is_tuned_value, tuned_sysctls};
 pub use tuning::{

@@ -1,6 +1,6 @@
 //! Studies: what a plan comes to, and the figures of its runs.
 
-use crate::{LevelComparison, Limit, StudyPlot};
+use crate::{LevelComparison, Limit, PublishedValue, StudyPlot, StudySource};
 use serde::{Deserialize, Serialize};
 
 /// The version of [`StudyPlanReport`] in JSON.
@@ -50,6 +50,9 @@ pub struct StudyPlanReport {
     /// The real hosts that accept them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub servers: Vec<String>,
+    /// The document whose experiment it repeats.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<StudySource>,
 }
 
 /// Until when tests are added to a cell.
@@ -338,14 +341,23 @@ pub struct StudyReport {
     pub parts: Vec<StudyPart>,
 }
 
-/// A published result, beside the study's own.
+/// A published or expected result, beside the study's own.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StudyTrend {
     /// Its name, as for `--only`.
     pub name: String,
-    /// What was published, in words and figures.
-    pub published: String,
+    /// The document's statement, in words and figures; `None`: it makes none.
+    pub published: Option<String>,
+    /// The values of `published`, and where the document has them.
+    #[serde(default)]
+    pub cited: Vec<PublishedValue>,
+    /// What is expected beyond that; `None`: nothing.
+    #[serde(default)]
+    pub expected: Option<String>,
+    /// The source of `expected`: another publication, an inference, an assumption.
+    #[serde(default)]
+    pub expected_by: Option<String>,
     /// What this study measured; `None`: its runs are not done or not valid.
     pub measured: Option<String>,
     /// Whether it holds; `None` likewise.

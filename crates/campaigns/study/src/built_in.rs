@@ -8,9 +8,10 @@ mod netherlight;
 mod runs;
 mod understanding;
 
+use crate::documents::Document;
 use crate::plan::PlanError;
 use crate::study::{Part, Study};
-use record::{StudyRun, StudyTrend};
+use record::{PublishedValue, StudyRun, StudyTrend};
 use runs::Runs;
 
 /// A study that comes with the program.
@@ -20,25 +21,56 @@ pub struct BuiltIn {
     pub name: &'static str,
     /// In one sentence.
     pub question: &'static str,
+    /// The document that it repeats.
+    pub document: &'static Document,
     /// Names and plans of its parts, in the order of running.
     parts: &'static [(&'static str, &'static str)],
-    /// What was published.
+    /// The results that it checks.
     trends: &'static [Trend],
 }
 
-/// A published result, and how a study's runs show it.
+/// A published or expected result, and how a study's runs show it.
 #[derive(Debug)]
-struct Trend {
-    name: &'static str,
-    /// In words and figures.
-    published: &'static str,
+pub struct Trend {
+    /// Its name, as for `--only`.
+    pub name: &'static str,
+    published: Published,
+    expected: Expected,
     /// The parts that it needs.
     parts: &'static [&'static str],
     /// `None`: runs that it needs are not there or not valid.
     measure: fn(&Runs<'_>) -> Option<Measured>,
 }
 
-/// What a study's runs show of a published result.
+/// A statement of the study's document.
+#[derive(Debug)]
+enum Published {
+    /// The document states nothing of the kind.
+    Nothing,
+    /// In words and figures, each figure with its place, and places of statements in words.
+    Stated(&'static str, &'static [At]),
+}
+
+/// Line, number (or a word that the statement has there) and unit, spelled as in the document.
+#[derive(Debug)]
+struct At(u32, &'static str, &'static str);
+
+/// What is expected beyond what the document states.
+#[derive(Debug)]
+enum Expected {
+    Nothing,
+    /// In words and figures.
+    By {
+        text: &'static str,
+        /// Another publication, or whose inference it is.
+        source: &'static str,
+    },
+}
+
+/// The source of an expectation that nobody published.
+const INFERENCE: &str = "our inference, not published";
+
+/// What a study's runs show of a result.
 #[derive(Debug, Clone, PartialEq)]
 struct Measured {
     text: String,
@@ -69,6 +101,12 @@ impl BuiltIn {
     #[must_use]
     pub fn named(name: &str) -> Option<&'static Self> {
         BUILT_IN.iter().find(|study| study.name == name)
+    }
+
+    /// The results that it checks.
+    #[must_use]
+    pub fn checked(&self) -> &'static [Trend] {
+        self.trends
     }
 
     /// The names of its trends.
@@ -125,13 +163,32 @@ pub fn trends(study: &Study, runs: &[Vec<StudyRun>]) -> Vec<StudyTrend> {
     let trends = possible.map(|trend| {
         let measured = (trend.measure)(&runs);
         StudyTrend {
-            name: trend.name.to_owned(),
-            published: trend.published.to_owned(),
             holds: measured.as_ref().map(|measured| measured.holds),
             measured: measured.map(|measured| measured.text),
+            ..trend.stated(built_in.document)
         }
     });
     trends.collect()
+}
+
+impl Trend {
+    /// The statement without a measurement.
+    #[must_use]
+    pub fn stated(&self, document: &Document) -> StudyTrend {
+        let (published, cited) = match self.published {
+            Published::Nothing => (None, Vec::new()),
+            Published::Stated(text, cited) => {
+                let value = |At(line, number, unit): &At| document.value(number, unit, *line);
+                (Some(text.to_owned()), cited.iter().map(value).collect::<Vec<PublishedValue>>())
+            }
+        };
+        let (expected, expected_by) = match self.expected {
+            Expected::Nothing => (None, None),
+            Expected::By { text, source } => (Some(text.to_owned()), Some(source.to_owned())),
+        };
+        let name = self.name.to_owned();
+        StudyTrend { name, published, cited, expected, expected_by, measured: None, holds: None }
+    }
 }
 
 #[cfg(test)]

@@ -78,6 +78,7 @@ impl Plan {
             plots: self.plots.clone(),
             clients: self.real_hosts.as_ref().map(RealHosts::client_names).unwrap_or_default(),
             servers: self.real_hosts.as_ref().map(RealHosts::server_names).unwrap_or_default(),
+            source: self.source.clone(),
             programs: self.programs_run().iter().map(|program| program.report()).collect(),
         }
     }

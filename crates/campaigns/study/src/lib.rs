@@ -9,6 +9,7 @@
 mod built_in;
 mod cells;
 mod compare;
+mod documents;
 mod level;
 mod level_pairs;
 mod level_words;
@@ -26,9 +27,10 @@ mod traffic;
 mod value;
 mod written;
 
-pub use built_in::{BUILT_IN, BuiltIn, BuiltInError, trends};
+pub use built_in::{BUILT_IN, BuiltIn, BuiltInError, Trend, trends};
 pub use cells::CellRun;
 pub use compare::{NoCommonCell, StudyRuns, compare};
+pub use documents::{DOCUMENTS, Document};
 pub use level::Level;
 pub use plan::{Cell, Factor, Plan, PlanError};
 pub use predict::Prediction;

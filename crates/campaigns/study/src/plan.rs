@@ -24,6 +24,7 @@ mod hosts;
 mod plots;
 mod reader;
 mod repeats;
+mod source;
 
 pub use repeats::{Order, Repeats, Until};
 pub use topology::toml_text::TomlError as PlanError;
@@ -36,7 +37,7 @@ use crate::test::{Sysctl, Test};
 use crate::test_error::TestError;
 use crate::traffic;
 use crate::value::{Hosts, Source, Value};
-use record::StudyPlot;
+use record::{StudyPlot, StudySource};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -73,6 +74,8 @@ pub struct Plan {
     pub repeats: Repeats,
     /// What its page shows; empty: what its factors suggest.
     pub plots: Vec<StudyPlot>,
+    /// The document whose experiment it repeats.
+    pub source: Option<StudySource>,
 }
 
 /// What varies, with its values in the order of the file.

@@ -144,7 +144,7 @@ fn answer(parts: &[StudyPart], trends: &[StudyTrend]) -> Vec<String> {
     let mut sentences = Vec::new();
     if !trends.is_empty() {
         let holding = trends.iter().filter(|trend| trend.holds == Some(true)).count();
-        let mut sentence = format!("{holding} of {} published trends hold.", trends.len());
+        let mut sentence = format!("{holding} of {} trends hold.", trends.len());
         for trend in trends.iter().filter(|trend| trend.holds != Some(true)) {
             let how = if trend.holds.is_some() { "does not hold" } else { "was not measured" };
             sentence += &format!(" {} {how}.", trend.name);

@@ -31,6 +31,8 @@ pub(crate) struct WrittenPlan {
     pub(crate) plots: Vec<WrittenPlot>,
     #[serde(default)]
     pub(crate) quick: Option<Entries>,
+    #[serde(default)]
+    pub(crate) source: Option<WrittenSource>,
 }
 
 impl WrittenPlan {

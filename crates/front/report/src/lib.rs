@@ -22,6 +22,7 @@ pub mod html;
 pub mod iperf3;
 mod route_files;
 pub mod series;
+mod study_sources;
 pub mod terminal;
 mod timeline;
 pub mod untrusted;

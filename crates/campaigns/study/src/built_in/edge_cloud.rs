@@ -1,11 +1,13 @@
 //! `edge-cloud`: windows, streams and UDP over 100 Mbit/s and 173 ms (Frankfurt to Las Vegas).
 
 use super::runs::{Runs, mbit, near, seconds};
-use super::{BuiltIn, Measured, Trend};
+use super::{At, BuiltIn, Expected, INFERENCE, Measured, Published, Trend};
+use crate::documents;
 use record::{FlowFigures, Limit, StudyRun};
 
 pub(super) const STUDY: BuiltIn = BuiltIn {
     name: "edge-cloud",
+    document: &documents::THROUGHPUT,
     question: "What do window, streams and UDP achieve between an edge and a cloud 173 ms apart?",
     parts: &[
         ("windows", include_str!("../../plans/edge-cloud/windows.toml")),
@@ -17,52 +19,126 @@ pub(super) const STUDY: BuiltIn = BuiltIn {
     trends: &[
         Trend {
             name: "window-64k",
-            published: "1 stream, 64 KiB: theory 2.89, measured 2.77 Mbit/s",
+            published: Published::Stated(
+                "one stream, 64 KiB: theory 2.89, measured 2.77 Mbit/s",
+                &[At(68, "2.89", "Mbit/s"), At(103, "2.77", "Mbits/sec"), At(99, "64", "KByte")],
+            ),
+            expected: Expected::Nothing,
             parts: &["windows"],
             measure: |runs| window_over_rtt(runs, "windows", "window", "64KiB", 65_536.0, 1.0),
         },
         Trend {
             name: "window-128k",
-            published: "1 stream, 128 KiB: theory 5.92, measured 5.35 Mbit/s",
+            published: Published::Stated(
+                "one stream, 128 KiB: theory 5.92, measured 5.35 Mbit/s",
+                &[
+                    At(131, "5.92", "Mbit/sec"),
+                    At(156, "5.35", "Mbits/sec"),
+                    At(152, "128", "KByte"),
+                ],
+            ),
+            expected: Expected::By {
+                text: "131,072 B over 173 ms are 6.06 Mbit/s; 5.92 counts 1024 x 1000 bit as \
+                       1 Mbit",
+                source: INFERENCE,
+            },
             parts: &["windows"],
             measure: |runs| window_over_rtt(runs, "windows", "window", "128KiB", 131_072.0, 1.0),
         },
         Trend {
             name: "streams-10",
-            published: "10 streams, 128 KiB each: theory 53.5 (10 times the measured one), \
-                        measured 47.8 Mbit/s",
+            published: Published::Stated(
+                "10 streams of 128 KiB each: 47.8 Mbit/s, nearly 10 times one stream",
+                &[
+                    At(171, "128", "K"),
+                    At(177, "10", ""),
+                    At(203, "47.8", "Mbits/sec"),
+                    At(205, "10", "x"),
+                ],
+            ),
+            expected: Expected::By {
+                text: "10 times the measured 5.35 Mbit/s are 53.5; 10 windows over the RTT \
+                       are 60.6 Mbit/s",
+                source: INFERENCE,
+            },
             parts: &["streams"],
             measure: |runs| window_over_rtt(runs, "streams", "streams", "10", 131_072.0, 10.0),
         },
         Trend {
             name: "iperf2",
-            published: "iperf at both ends: 5.35 Mbit/s with 1 stream of 128 KiB, 47.8 with 10",
+            published: Published::Stated(
+                "iperf at both ends: 5.35 Mbit/s with one stream of 128 KiB, 47.8 with 10",
+                &[
+                    At(156, "5.35", "Mbits/sec"),
+                    At(152, "128", "KByte"),
+                    At(203, "47.8", "Mbits/sec"),
+                    At(177, "10", ""),
+                ],
+            ),
+            expected: Expected::Nothing,
             parts: &["iperf2"],
             measure: iperf2,
         },
         Trend {
             name: "window-plateau",
-            published: "goodput grows with the window until the bottleneck is saturated",
+            published: Published::Stated(
+                "doubling the window helps until a limit is reached, there that of the \
+                 system's buffers",
+                &[At(160, "doubling", "")],
+            ),
+            expected: Expected::By {
+                text: "with larger buffers the limit is the bottleneck's rate",
+                source: INFERENCE,
+            },
             parts: &["windows"],
             measure: |runs| plateau(runs, "windows", "window"),
         },
         Trend {
             name: "streams-plateau",
-            published: "goodput grows with the number of streams until the bottleneck is saturated",
+            published: Published::Stated(
+                "streams add up, sharing the link fairly, until no bandwidth is left",
+                &[At(167, "fairly", "")],
+            ),
+            expected: Expected::Nothing,
             parts: &["streams"],
             measure: |runs| plateau(runs, "streams", "streams"),
         },
         Trend {
             name: "udp-overload",
-            published: "UDP offered 110 Mbit/s: 98.0 Mbit/s received, 11 % lost; \
-                        1470 of 1498 bytes of the link are 98.1",
+            published: Published::Stated(
+                "UDP offered 110 Mbit/s: 98.0 Mbit/s received, 11 % lost",
+                &[
+                    At(221, "110m", ""),
+                    At(229, "110", "Mbits/sec"),
+                    At(232, "98.0", "Mbits/sec"),
+                    At(232, "11", "%"),
+                ],
+            ),
+            expected: Expected::By {
+                text: "1470 of 1498 bytes of the link are 98.1 Mbit/s",
+                source: INFERENCE,
+            },
             parts: &["udp"],
             measure: udp_overload,
         },
         Trend {
             name: "udp-and-tcp",
-            published: "10 UDP streams offering 291 Mbit/s in all beside TCP: UDP 76.3 by the \
-                        text, 95.4 by its own table; TCP falls from 5.35 to 1.68 Mbit/s",
+            published: Published::Stated(
+                "10 UDP streams offering 291 Mbit/s in all beside TCP: UDP 76.331 Mbit/s; TCP \
+                 falls from 5.35 to 1.68 Mbit/s",
+                &[
+                    At(252, "10", ""),
+                    At(289, "291", "Mbits/sec"),
+                    At(320, "76.331", "Mbit/s"),
+                    At(333, "5.35", "Mbits/sec"),
+                    At(333, "1.68", "Mbits/sec"),
+                ],
+            ),
+            expected: Expected::By {
+                text: "the ten reports of the document's server sum to 95.4 Mbit/s, not to \
+                       76.331; UDP and TCP fill the link together",
+                source: INFERENCE,
+            },
             parts: &["contention"],
             measure: contention,
         },

@@ -1,19 +1,22 @@
 //! `emulab`: TCP and UDT over 100 Mbit/s to 1 Gbit/s with loss or delay, flows that start one after
-//! the other, and a file on a slow disk. Published delays are one-way: the RTT is twice as long.
+//! the other, and a file on a slow disk. Delays are taken as one-way: the RTT is twice as long.
 
 mod file;
 mod flows;
 mod udt;
 
 use super::runs::{Runs, mbit};
-use super::{BuiltIn, Measured, Trend};
+use super::{At, BuiltIn, Expected, INFERENCE, Measured, Published, Trend};
+use crate::documents;
 use flows::{FAIR, FAIR_UDT, fair_shares};
 
 pub(super) const STUDY: BuiltIn = BuiltIn {
     name: "emulab",
+    document: &documents::COURSE_PROJECT,
     question: "What costs TCP more, loss or delay, and how do flows share a link?",
     parts: &[
         ("grid", include_str!("../../plans/emulab/grid.toml")),
+        ("grid-defaults", include_str!("../../plans/emulab/grid-defaults.toml")),
         ("grid-tuned", include_str!("../../plans/emulab/grid-tuned.toml")),
         ("fairness", include_str!("../../plans/emulab/fairness.toml")),
         ("fairness-tuned", include_str!("../../plans/emulab/fairness-tuned.toml")),
@@ -25,74 +28,163 @@ pub(super) const STUDY: BuiltIn = BuiltIn {
     trends: &[
         Trend {
             name: "delay-and-loss",
-            published: "TCP loses more from 50 ms each way than from 1 % loss, at 100, 500 and \
-                        1000 Mbit/s",
+            published: Published::Stated(
+                "TCP loses more from a delay of 50 ms than from a loss of 0.01, at 100 \
+                 Mbit/s, 500 Mbit/s and 1 Gbit/s",
+                &[
+                    At(218, "50", "ms"),
+                    At(217, "0.01", "loss"),
+                    At(219, "100", "Mbps"),
+                    At(219, "500", "Mbps"),
+                    At(219, "1", "Gbps"),
+                    At(228, "delay is greater", ""),
+                ],
+            ),
+            expected: Expected::By {
+                text: "the delay counts each way",
+                source: "our assumption: a link's delay on Emulab; the document says only where it \
+                 was added",
+            },
             parts: &["grid"],
             measure: delay_and_loss,
         },
         Trend {
             name: "tuned-delay",
-            published: "50 ms each way leaves TCP a small part of the link rate; with tuned \
-                        buffers it fills the delayed link, so the buffers were the limit",
+            published: Published::Nothing,
+            expected: Expected::By {
+                text: "with tuned buffers TCP fills the delayed link, so that buffers were \
+                       the published limit",
+                source: INFERENCE,
+            },
             parts: &["grid-tuned"],
             measure: tuned_delay,
         },
         Trend {
+            name: "default-buffers",
+            published: Published::Nothing,
+            expected: Expected::By {
+                text: "with today's default buffers TCP carries over the delayed link more than \
+                       twice what limits of 174,760 bytes, the hypothesis of this study, leave",
+                source: INFERENCE,
+            },
+            parts: &["grid", "grid-defaults"],
+            measure: default_buffers,
+        },
+        Trend {
             name: "staggered-flows",
-            published: "the total of the TCP flows rises with each flow that starts (1 Gbit/s, 25 \
-                        ms each way)",
+            published: Published::Stated(
+                "with each flow that starts, the total of the TCP flows rises (1 Gbit/s, 25 \
+                 ms)",
+                &[
+                    At(261, "increased total throughput", ""),
+                    At(253, "1", "Gbps"),
+                    At(253, "25", "ms"),
+                ],
+            ),
+            expected: Expected::Nothing,
             parts: &["fairness"],
             measure: flows::tcp_total,
         },
         Trend {
             name: "fair-shares",
-            published: "flows of one protocol share the link fairly",
+            published: Published::Stated(
+                "flows of one protocol share the link fairly",
+                &[At(301, "fairness", "")],
+            ),
+            expected: Expected::By { text: "Jain's index of 0.8 or more", source: INFERENCE },
             parts: &["fairness"],
             measure: |runs| fair_shares(runs, "fairness", &[], FAIR),
         },
         Trend {
             name: "udt-loss",
-            published: "UDT loses more from 1 % loss than from 50 ms each way",
+            published: Published::Stated(
+                "UDT loses more from a loss of 0.01 than from a delay of 50 ms",
+                &[At(217, "0.01", "loss"), At(218, "50", "ms"), At(229, "more significantly", "")],
+            ),
+            expected: Expected::Nothing,
             parts: &["grid-udt"],
             measure: udt::loss,
         },
         Trend {
             name: "udt-total",
-            published: "the total of the UDT flows stays that of a single flow as more flows start \
-                        (1 Gbit/s, 25 ms each way)",
+            published: Published::Stated(
+                "with each flow that starts, the total of the UDT flows stays what a single \
+                 one has (1 Gbit/s, 25 ms)",
+                &[At(267, "equivalent to", ""), At(253, "1", "Gbps"), At(253, "25", "ms")],
+            ),
+            expected: Expected::Nothing,
             parts: &["fairness-udt"],
             measure: flows::udt_total,
         },
         Trend {
             name: "udt-fair-shares",
-            published: "UDT flows share the link fairly",
+            published: Published::Stated(
+                "UDT flows share the link fairly",
+                &[At(301, "fairness", "")],
+            ),
+            expected: Expected::By { text: "Jain's index of 0.95 or more", source: INFERENCE },
             parts: &["fairness-udt"],
             measure: |runs| fair_shares(runs, "fairness-udt", &[("congestion", "udt")], FAIR_UDT),
         },
         Trend {
             name: "bbr-fair-shares",
-            published: "flows of one protocol share the link fairly; here UDT with BBR",
+            published: Published::Nothing,
+            expected: Expected::By {
+                text: "UDT flows with BBR share the link fairly as well",
+                source: INFERENCE,
+            },
             parts: &["fairness-udt"],
             measure: |runs| fair_shares(runs, "fairness-udt", &[("congestion", "bbr")], FAIR_UDT),
         },
         Trend {
             name: "udt-acks",
-            published: "UDT acknowledges at fixed intervals: almost each data packet of a slow \
-                        network, and a smaller share in a faster one",
+            published: Published::Stated(
+                "UDT acknowledges at fixed intervals: almost each data packet of a slow \
+                 network, and a smaller share in a faster one",
+                &[
+                    At(141, "fixed interval", ""),
+                    At(144, "almost an acknowledgement", ""),
+                    At(143, "lower ratio", ""),
+                ],
+            ),
+            expected: Expected::By {
+                text: "a full acknowledgement each 10 ms at most, a light one each 64 packets",
+                source: "Gu and Grossman, draft-gg-udt-03, and UDT 4.11",
+            },
             parts: &["acks"],
             measure: udt::acknowledgements,
         },
         Trend {
             name: "udt-increase",
-            published: "without negative feedback UDT's rate x rises by alpha(x) = \
-                        10^(ceil(log10(L - x)) - 9) x 1500/S packets each SYN of 10 ms",
+            published: Published::Stated(
+                "without negative feedback UDT's rate x rises by alpha(x) = 10^(ceil(log(L - \
+                 x)) - tau) x 1500/S each rate control interval, with tau = 9",
+                &[
+                    At(158, "10", ""),
+                    At(158, "1500", ""),
+                    At(171, "9", ""),
+                    At(154, "rate control interval", ""),
+                ],
+            ),
+            expected: Expected::By {
+                text: "the interval, SYN, is 10 ms; the logarithm is that of base 10",
+                source: "Gu and Grossman, draft-gg-udt-03",
+            },
             parts: &["grid-udt"],
             measure: udt::increase,
         },
         Trend {
             name: "slow-disk",
-            published: "a large file: UDT sends buffered data at full speed and then idles until \
-                        the disk has read more; TCP is not fast enough to show this",
+            published: Published::Stated(
+                "a large file: UDT sends what is buffered at full speed and is idle until the \
+                 disk has read more; TCP is not fast enough to show this",
+                &[
+                    At(277, "the peak", ""),
+                    At(278, "The trough", ""),
+                    At(281, "not observed in TCP", ""),
+                ],
+            ),
+            expected: Expected::Nothing,
             parts: &["file"],
             measure: file::slow_disk,
         },
@@ -117,6 +209,21 @@ fn delay_and_loss(runs: &Runs<'_>) -> Option<Measured> {
         ));
     }
     Some(Measured { text: words.join("; "), holds: holds && !words.is_empty() })
+}
+
+/// Goodput over the delayed link with the kernel's default buffers and with those of the hypothesis.
+fn default_buffers(runs: &Runs<'_>) -> Option<Measured> {
+    let (mut holds, mut words) = (true, Vec::new());
+    for rate in runs.values("grid-defaults", "rate") {
+        let defaults = runs.goodput("grid-defaults", &[("rate", &rate)])?;
+        let small = runs.goodput("grid", &[("rate", &rate), ("rtt", "101ms"), ("loss", "0%")])?;
+        holds &= defaults > 2.0 * small;
+        words.push(format!("{rate}: {} and {}", mbit(defaults), mbit(small)));
+    }
+    Some(Measured {
+        text: format!("today's defaults and the small limits at {}", words.join("; ")),
+        holds: holds && !words.is_empty(),
+    })
 }
 
 fn tuned_delay(runs: &Runs<'_>) -> Option<Measured> {

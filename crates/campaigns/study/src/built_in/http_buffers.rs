@@ -2,34 +2,61 @@
 //! Ubuntu's defaults to 2 GB.
 
 use super::runs::{Runs, mbit, near};
-use super::{BuiltIn, Measured, Trend};
+use super::{At, BuiltIn, Expected, INFERENCE, Measured, Published, Trend};
+use crate::documents;
 use model::statistics;
 use record::{FlowFigures, Limit};
 use units::{ByteCount, percent};
 
 pub(super) const STUDY: BuiltIn = BuiltIn {
     name: "http-buffers",
+    document: &documents::HTTP_DOWNLOADS,
     question: "What do a client's TCP buffer limits give an HTTP download at 200 ms?",
     parts: &[("buffers", include_str!("../../plans/http-buffers/buffers.toml"))],
     trends: &[
         Trend {
             name: "window-over-rtt",
-            published: "throughput is buffer over latency: 600000 B x 5/s, \"~3 MB/s, ~50 Mbit/s\", \
-                        for a buffer of 6 MB. Ten times 600000 is 6 MB, and 3 MB/s are 24 Mbit/s; \
-                        6291456 B x 5/s are 252 Mbit/s",
+            published: Published::Stated(
+                "throughput is buffer over latency: 600000 B * (1/0.2 s), \"~3 MB/s, ~50 \
+                 Mbit/s\", for a buffer of 6 MB",
+                &[
+                    At(20, "latency", ""),
+                    At(35, "600000", ""),
+                    At(35, "1/0.2", ""),
+                    At(35, "3", "MB/s"),
+                    At(35, "50", "Mbps"),
+                    At(34, "6", "MB"),
+                ],
+            ),
+            expected: Expected::By {
+                text: "ten times 600000 is 6 MB, and 3 MB/s are 24 Mbit/s; 6291456 B x 5/s \
+                       are 252 Mbit/s",
+                source: INFERENCE,
+            },
             parts: &["buffers"],
             measure: window_over_rtt,
         },
         Trend {
             name: "gain",
-            published: "up to 21 MB/s (168 Mbit/s), over 6 times the 3 to 4 MB/s of the defaults",
+            published: Published::Stated(
+                "up to 21 MB/s, over 6 times the 3 to 4 MB/s of the defaults",
+                &[At(75, "21", "MB/s"), At(75, "6", "x"), At(75, "3", ""), At(75, "4", "MB/s")],
+            ),
+            expected: Expected::By {
+                text: "21 MB/s are 168 Mbit/s; an emulated link of 1 Gbit/s carries more",
+                source: INFERENCE,
+            },
             parts: &["buffers"],
             measure: gain,
         },
         Trend {
             name: "plateau",
-            published: "no further gain above 64 MB, \"likely a limitation of one of the two \
-                        servers, or the network\"",
+            published: Published::Stated(
+                "no further gain above 64 MB, probably for a limit of a server or of the \
+                 network",
+                &[At(75, "64", "MB"), At(75, "no further gain", "")],
+            ),
+            expected: Expected::Nothing,
             parts: &["buffers"],
             measure: plateau,
         },

@@ -1,11 +1,14 @@
 //! `netherlight`: windows and streams over a lambda from Amsterdam to Chicago.
 
 use super::runs::{Runs, mbit, near};
-use super::{BuiltIn, Measured, Trend};
+use super::{At, BuiltIn, Expected, INFERENCE, Measured, Published, Trend};
+use crate::documents;
 
 pub(super) const STUDY: BuiltIn = BuiltIn {
     name: "netherlight",
-    question: "How do windows, streams and UDP fill an OC-12 lambda from Amsterdam to Chicago?",
+    document: &documents::NETHERLIGHT,
+    question: "How do windows, streams and UDP fill a lambda from Amsterdam to Chicago (assumed: OC-12, \
+               100 ms)?",
     parts: &[
         ("pair", include_str!("../../plans/netherlight/pair.toml")),
         ("pair-back", include_str!("../../plans/netherlight/pair-back.toml")),
@@ -23,50 +26,92 @@ pub(super) const STUDY: BuiltIn = BuiltIn {
     trends: &[
         Trend {
             name: "window-surface",
-            published: "before congestion, throughput is the sum of the windows over the RTT",
+            published: Published::Stated(
+                "before congestion, throughput rises as TCP-Win * RTT has it",
+                &[At(17, "before congestion", ""), At(17, "TCP-Win", ""), At(25, "comparable", "")],
+            ),
+            expected: Expected::By {
+                text: "the windows over the RTT: a rate is their quotient, not the product \
+                       that is printed",
+                source: INFERENCE,
+            },
             parts: &["pair"],
             measure: |runs| surface(runs, "pair", 1.0),
         },
         Trend {
             name: "window-surface-back",
-            published: "the same in the other direction",
+            published: Published::Stated(
+                "the same in the other direction",
+                &[At(17, "before congestion", ""), At(25, "comparable", "")],
+            ),
+            expected: Expected::Nothing,
             parts: &["pair-back"],
             measure: |runs| surface(runs, "pair-back", 1.0),
         },
         Trend {
             name: "window-surface-2",
-            published: "the same with 2 hosts to 2, of 1 to 8 streams each",
+            published: Published::Stated(
+                "the same with two hosts to two, of one to eight streams each",
+                &[At(8, "one to eight streams", ""), At(17, "before congestion", "")],
+            ),
+            expected: Expected::Nothing,
             parts: &["two-pairs"],
             measure: |runs| surface(runs, "two-pairs", 2.0),
         },
         Trend {
             name: "window-surface-2-back",
-            published: "the same in the other direction",
+            published: Published::Stated(
+                "the same in the other direction",
+                &[At(17, "before congestion", ""), At(14, "reverse direction", "")],
+            ),
+            expected: Expected::Nothing,
             parts: &["two-pairs-back"],
             measure: |runs| surface(runs, "two-pairs-back", 2.0),
         },
         Trend {
             name: "window-surface-4",
-            published: "the same with 4 hosts to 2, of 1 to 8 streams each",
+            published: Published::Stated(
+                "the same with 4 hosts to 2, of 4 to 32 streams in all",
+                &[
+                    At(32, "4", "hosts"),
+                    At(32, "2", "hosts"),
+                    At(31, "4", ""),
+                    At(31, "32", "streams"),
+                ],
+            ),
+            expected: Expected::Nothing,
             parts: &["four-to-two"],
             measure: |runs| surface(runs, "four-to-two", 4.0),
         },
         Trend {
             name: "window-surface-4-back",
-            published: "the same in the other direction",
+            published: Published::Stated(
+                "the same in the other direction",
+                &[At(33, "4", "hosts"), At(31, "comparable", "")],
+            ),
+            expected: Expected::Nothing,
             parts: &["four-to-two-back"],
             measure: |runs| surface(runs, "four-to-two-back", 4.0),
         },
         Trend {
             name: "udp-without-loss",
-            published: "2 UDP streams carry 550 Mbit/s without loss; 700 Mbit/s offered lose",
+            published: Published::Stated(
+                "two UDP streams carry about 550 Mbit/s without loss; at most 700 Mbit/s are \
+                 offered",
+                &[At(23, "550", "Mbit/s"), At(23, "two streams", ""), At(19, "700", "Mbit/s")],
+            ),
+            expected: Expected::By {
+                text: "700 Mbit/s offered lose a part, as they exceed the link of our \
+                       assumption",
+                source: INFERENCE,
+            },
             parts: &["udp"],
             measure: udp,
         },
     ],
 };
 
-/// In seconds.
+/// In seconds; assumed, as the line rate is.
 const RTT_S: f64 = 0.1;
 /// What the link carries of segments of 1448 bytes, in bit/s.
 const LINK_BPS: f64 = 600e6 * 1448.0 / 1500.0;

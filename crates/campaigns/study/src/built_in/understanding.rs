@@ -3,11 +3,13 @@
 mod loss_budget;
 
 use super::runs::{Runs, mbit, near};
-use super::{BuiltIn, Measured, Trend};
+use super::{At, BuiltIn, Expected, INFERENCE, Measured, Published, Trend};
+use crate::documents;
 use units::BitRate;
 
 pub(super) const STUDY: BuiltIn = BuiltIn {
     name: "understanding",
+    document: &documents::UNDERSTANDING,
     question: "What do delay, loss and queues make of a fast line?",
     parts: &[
         ("overhead", include_str!("../../plans/understanding/overhead.toml")),
@@ -29,101 +31,193 @@ pub(super) const STUDY: BuiltIn = BuiltIn {
     trends: &[
         Trend {
             name: "ipv4-and-ipv6",
-            published: "2.32 Gbit/s measured; 2.314 (IPv4) and 2.282 (IPv6) Gbit/s computed. \
-                        1448 and 1428 of 1538 bytes are 2.354 and 2.321 Gbit/s",
+            published: Published::Stated(
+                "2.32 Gbit/s measured; 2.314 (IPv4) and 2.282 (IPv6) Gbit/s computed",
+                &[At(511, "2.32", "Gbits/sec"), At(586, "2.314", "Gbps"), At(588, "2.282", "Gbps")],
+            ),
+            expected: Expected::By {
+                text: "1448 and 1428 of 1538 bytes are 2.354 and 2.321 Gbit/s: an ordinary \
+                       segment has no SACK option",
+                source: INFERENCE,
+            },
             parts: &["overhead"],
             measure: overhead,
         },
         Trend {
             name: "added-delay",
-            published: "200 ms added, 4 MB buffers: 65.5 Mbit/s over 10 s, mostly ramp-up, on \
-                        macOS; 4 MiB over 215 ms is 156 Mbit/s",
+            published: Published::Stated(
+                "200 ms added, buffers of 4194304 B: 65.5 Mbit/s over 10.01 s, 157 in the \
+                 last second",
+                &[
+                    At(976, "200", "msec"),
+                    At(931, "4194304", ""),
+                    At(1017, "65.5", "Mbits/sec"),
+                    At(1017, "10.01", "sec"),
+                    At(1014, "157", "Mbits/sec"),
+                ],
+            ),
+            expected: Expected::By {
+                text: "4 MiB over 215 ms are 156 Mbit/s; the mean of ten seconds has the \
+                       ramp-up in it",
+                source: INFERENCE,
+            },
             parts: &["delay"],
             measure: added_delay,
         },
         Trend {
             name: "four-quarter-buffers",
-            published: "four flows with a quarter of the buffer each fill 2.5 Gbit/s to places \
-                        84.7, 163.6 and 228.1 ms away, as one flow with the BDP does (51.1 MB for \
-                        163.6 ms)",
+            published: Published::Nothing,
+            expected: Expected::By {
+                text: "four flows with buffers of a quarter fill 2.5 Gbit/s to places 84.7, \
+                       163.6 and 228.1 ms away, as one with the BDP does (51.1 MB for 163.6 \
+                       ms)",
+                source: "an intention of the document, which measures neither (lines 908, 917 and \
+                 923)",
+            },
             parts: &["places", "defaults"],
             measure: four_quarter_buffers,
         },
         Trend {
             name: "one-percent-loss",
-            published: "CUBIC at 1 % loss and 100 ms: 3 Mbit/s at most (Mathis: 1.42 Mbit/s)",
+            published: Published::Stated(
+                "CUBIC at 1 % loss and 100 ms: 3 Mbit/s at most (quoted there from \
+                 draft-ietf-ccwg-bbr-00)",
+                &[At(1222, "1", "%"), At(1222, "100", "ms"), At(1222, "3", "Mbps")],
+            ),
+            expected: Expected::By {
+                text: "1.42 Mbit/s",
+                source: "Mathis et al. 1997, equation 3, which CUBIC follows where windows are small \
+                 (RFC 9438, section 4.3)",
+            },
             parts: &["loss"],
             measure: |runs| loss(runs, |cubic, _| near(cubic, MATHIS_BPS, 0.30) && cubic < 3e6),
         },
         Trend {
             name: "bbr-and-loss",
-            published: "BBR: ten times CUBIC on some paths",
+            published: Published::Stated(
+                "BBR: 10 times the throughput is common on some paths (quoted there from \
+                 ESnet)",
+                &[At(1228, "10", "X")],
+            ),
+            expected: Expected::Nothing,
             parts: &["loss"],
             measure: |runs| loss(runs, |cubic, bbr| bbr >= 10.0 * cubic),
         },
         Trend {
             name: "loss-budget",
-            published: "CUBIC sustains 10 Gbit/s at 100 ms only while the loss rate is below \
-                        0.000003 % (RFC 9438)",
+            published: Published::Stated(
+                "CUBIC sustains 10 Gbit/s at 100 ms only while the loss rate is below \
+                 0.000003 % (quoted there from draft-ietf-ccwg-bbr-00)",
+                &[At(1222, "10", "Gbps"), At(1222, "100", "ms"), At(1222, "0.000003", "%")],
+            ),
+            expected: Expected::By {
+                text: "the loss rate at which CUBIC's mean window is the path's BDP",
+                source: "RFC 9438, section 5.1, equation 6",
+            },
             parts: &["loss-budget"],
             measure: loss_budget::measure,
         },
         Trend {
             name: "small-switch-buffers",
-            published: "BBR works much better than CUBIC where packet loss is due to small \
-                        switch buffers",
+            published: Published::Stated(
+                "BBR works much better than CUBIC where packets are lost in small switch \
+                 buffers (quoted there from ESnet)",
+                &[At(1228, "small switch buffers", "")],
+            ),
+            expected: Expected::Nothing,
             parts: &["shallow"],
             measure: small_switch_buffers,
         },
         Trend {
             name: "ecn",
-            published: "ECN allows end-to-end notification of network congestion without \
-                        dropping packets",
+            published: Published::Stated(
+                "ECN signals congestion end to end without dropping packets (quoted there \
+                 from Wikipedia)",
+                &[At(1175, "without dropping packets", "")],
+            ),
+            expected: Expected::Nothing,
             parts: &["ecn"],
             measure: ecn,
         },
         Trend {
             name: "bufferbloat",
-            published: "fq_codel or BBR removes bufferbloat",
+            published: Published::Stated(
+                "with fq_codel, or with BBR, bufferbloat is unlikely to be an issue",
+                &[At(1483, "FQ_codel", ""), At(1485, "BBR", "")],
+            ),
+            expected: Expected::Nothing,
             parts: &["bloat"],
             measure: bufferbloat,
         },
         Trend {
             name: "bbr-beside-cubic",
-            published: "BBR takes the larger share over a shallow queue, CUBIC over a deep one",
+            published: Published::Nothing,
+            expected: Expected::By {
+                text: "BBR takes the larger share over a shallow queue, CUBIC over a deep one",
+                source: "our inference, not published: BBR has two BDPs in flight at most, which a \
+                 deep queue exceeds",
+            },
             parts: &["sharing"],
             measure: sharing,
         },
         Trend {
             name: "bbr-beside-four-cubic",
-            published: "BBR can take far more than its share from loss-based flows (Huston 2020)",
+            published: Published::Stated(
+                "BBR can take far more than its share from loss-based flows (quoted there \
+                 from Huston)",
+                &[At(1248, "loss-based flows", "")],
+            ),
+            expected: Expected::Nothing,
             parts: &["crowd"],
             measure: crowd,
         },
         Trend {
             name: "bbr-beside-bbr",
-            published: "BBR flows converge to equal shares (Cardwell et al. 2016)",
+            published: Published::Nothing,
+            expected: Expected::By {
+                text: "BBR flows converge to equal shares",
+                source: "Cardwell et al., BBR: Congestion-Based Congestion Control, 2016. The \
+                 document quotes Huston: BBR against BBR is unstable (line 1251)",
+            },
             parts: &["pairs", "sharing"],
             measure: pairs,
         },
         Trend {
             name: "paced-streams",
-            published: "for parallel streams BBR works much better with paced streams, which do \
-                        not step on each other (ESnet)",
+            published: Published::Stated(
+                "for parallel streams BBR works much better with paced streams, which do not \
+                 step on each other (quoted there from ESnet)",
+                &[At(1228, "paced streams", "")],
+            ),
+            expected: Expected::Nothing,
             parts: &["paced"],
             measure: paced,
         },
         Trend {
             name: "sawtooth",
-            published: "after a loss the window is halved by Reno (RFC 5681), and reduced to 0.7 \
-                        by CUBIC (RFC 9438)",
+            published: Published::Stated(
+                "after a loss the window is cut, perhaps by 30 or 50 %, depending on the \
+                 algorithm",
+                &[At(1149, "30", "%"), At(1149, "50", "%")],
+            ),
+            expected: Expected::By {
+                text: "to 0.5 by Reno, to 0.7 by CUBIC",
+                source: "RFC 5681, section 3.1, and RFC 9438, section 4.6",
+            },
             parts: &["sawtooth"],
             measure: sawtooth,
         },
         Trend {
             name: "geo-and-leo",
-            published: "GEO paths (600 ms) are slower than LEO paths (25 to 100 ms), BBR is \
-                        affected least",
+            published: Published::Stated(
+                "GEO paths have 600 ms or more, LEO paths 25 to 100 ms",
+                &[At(1337, "600", "msec"), At(1338, "25", ""), At(1338, "100", "msec")],
+            ),
+            expected: Expected::By {
+                text: "GEO is slower than LEO with each congestion control, and BBR loses \
+                       least",
+                source: INFERENCE,
+            },
             parts: &["orbit"],
             measure: orbit,
         },

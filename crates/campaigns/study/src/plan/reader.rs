@@ -133,7 +133,11 @@ impl Reader<'_> {
             factors,
             repeats: self.repeats(written.repeats.as_ref())?,
             plots: Vec::new(),
+            source: None,
         };
+        if let Some(source) = &written.source {
+            plan.source = Some(self.source(&plan, source)?);
+        }
 
         self.check_pairs(&plan, &written.paired.span())?;
         self.shorten(&mut plan, written.quick.as_ref())?;

@@ -385,3 +385,26 @@ fn a_file_is_sent_by_the_client_from_a_disk_of_a_rate() {
         refused("chunk", "direction = \"reverse\"\nchunk").contains("direction must be forward")
     );
 }
+
+#[test]
+fn a_source_says_of_each_setting_whether_the_document_states_it() {
+    let source = "[source]\ntitle = \"A title\"\n\
+                  published.rate = [{ value = \"100 Mbit/s\", line = 12, section = \"Setup\" }]\n\
+                  assumed.window = \"a guess\"\nassumed.\"*\" = \"chosen here\"\n";
+    let text = format!("{MINIMAL}{source}");
+    let found = Plan::parse(&text).unwrap().report().source.unwrap();
+    assert_eq!((found.title.as_deref(), found.author), (Some("A title"), None));
+    let value = &found.published[0].values[0];
+    assert_eq!(
+        (value.to_string(), value.line, &*value.section),
+        ("100 Mbit/s".into(), 12, "Setup")
+    );
+    assert_eq!(found.assumed[0].settings, ["window"]);
+    assert_eq!(found.assumed[1].settings, ["rtt", "protocol", "duration", "streams"]);
+    let refused = |from: &str, to: &str| Plan::parse(&text.replace(from, to)).unwrap_err();
+    assert_eq!(refused("title = ", "document = ").at, Some((14, 12)));
+    assert!(refused("published.rate", "published.queue").problem.contains("does not set queue"));
+    assert_eq!(refused("line = 12", "line = 0").at, Some((15, 50)));
+    assert_eq!(refused("\"a guess\"", "\" \"").at, Some((16, 18)));
+    assert_eq!(refused("[{", "[{ lines = 2,").at.map(|at| at.0), Some(15));
+}

@@ -17,10 +17,10 @@ mod surface;
 mod values;
 
 use super::{CSS, markup::Markup};
-use crate::wording;
+use crate::{study_sources, wording};
 use chart::Chart;
-use part_plot::{PartPlot, Plotted};
-use record::{PlotKind, StudyPart, StudyPlot, StudyReport, StudyRun, StudyTrend};
+use drawing::{PartPlot, Plotted};
+use record::{PlotKind, StudyPart, StudyPlot, StudyReport, StudyRun, StudyTrend, places};
 
 pub(super) const STYLE: &str = include_str!("study/study.css");
 
@@ -54,6 +54,7 @@ pub fn study(page: &StudyPage<'_>) -> String {
             header(m, report);
             comparisons::write(m, &report.parts);
             trends(m, &report.trends);
+            settings(m, &report.parts);
             for (index, part) in report.parts.iter().enumerate() {
                 let runs = page.runs.get(index).map_or(&[][..], Vec::as_slice);
                 plots(m, part, runs, report.parts.len() > 1);
@@ -122,6 +123,9 @@ fn header(m: &mut Markup, report: &StudyReport) {
                 m.leaf("li", &[], sentence);
             }
         });
+        for citation in study_sources::citations(&report.parts) {
+            m.leaf("p", &[("class", &"note")], &format!("Source: {citation}."));
+        }
         let took = wording::long_time(report.took_s);
         let text = format!(
             "{} of {} runs done, {} valid, {} not valid, {} failed. They took {took} in all, the \
@@ -144,7 +148,13 @@ fn trends(m: &mut Markup, trends: &[StudyTrend]) {
     m.element("section", &[], |m| {
         m.leaf("h2", &[], &"Published and measured");
         m.table("plan trends", |m| {
-            m.thead(["Trend", "Published", "Measured", "Verdict"]);
+            m.element("thead", &[], |m| {
+                m.element("tr", &[], |m| {
+                    for head in ["Trend", "Published", "Expected", "Measured", "Verdict"] {
+                        m.leaf("th", &[("scope", &"col")], &head);
+                    }
+                });
+            });
             m.element("tbody", &[], |m| trends.iter().for_each(|one| trend(m, one)));
         });
     });
@@ -161,10 +171,55 @@ fn trend(m: &mut Markup, trend: &StudyTrend) {
         m.element("td", &[("data-label", &"Trend")], |m| {
             m.leaf("code", &[("class", &"setting")], &trend.name);
         });
-        m.leaf("td", &[("data-label", &"Published")], &trend.published);
+        m.element("td", &[("data-label", &"Published")], |m| {
+            m.text(&trend.published.as_deref().unwrap_or("Nothing."));
+            if !trend.cited.is_empty() {
+                m.leaf("p", &[("class", &"place")], &places(&trend.cited));
+            }
+        });
+        m.element("td", &[("data-label", &"Expected")], |m| {
+            m.text(&trend.expected.as_deref().unwrap_or("As published."));
+            if let Some(source) = &trend.expected_by {
+                m.leaf("p", &[("class", &"place")], source);
+            }
+        });
         m.leaf("td", &[("data-label", &"Measured")], &measured);
         m.element("td", &[("data-label", &"Verdict")], |m| {
             m.leaf("span", &[("class", &class)], &verdict);
+        });
+    });
+}
+
+/// The settings of all plans: as the document states them, and where, or assumed, and why.
+fn settings(m: &mut Markup, parts: &[StudyPart]) {
+    let rows = study_sources::rows(parts);
+    if rows.is_empty() {
+        return;
+    }
+    m.element("details", &[("class", &"sources")], |m| {
+        m.leaf("summary", &[], &"Settings: published and assumed");
+        m.table("plan", |m| {
+            m.element("thead", &[], |m| {
+                m.element("tr", &[], |m| {
+                    for head in ["Setting", "Origin", "Value or reason", "Place", "Plans"] {
+                        m.leaf("th", &[("scope", &"col")], &head);
+                    }
+                });
+            });
+            m.element("tbody", &[], |m| {
+                for row in &rows {
+                    m.element("tr", &[], |m| {
+                        let (place, plans) = (row.place.as_deref(), row.parts.join(", "));
+                        m.element("td", &[("data-label", &"Setting")], |m| {
+                            m.leaf("code", &[("class", &"setting")], &row.settings);
+                        });
+                        m.leaf("td", &[("data-label", &"Origin")], &row.kind());
+                        m.leaf("td", &[("data-label", &"Value or reason")], &row.text);
+                        m.leaf("td", &[("data-label", &"Place")], &place.unwrap_or_default());
+                        m.leaf("td", &[("data-label", &"Plans")], &plans);
+                    });
+                }
+            });
         });
     });
 }

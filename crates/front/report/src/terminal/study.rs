@@ -6,8 +6,8 @@ use super::{
     style,
 };
 use crate::foremost::{foremost, of_each_factor};
-use crate::{untrusted::clean, wording};
-use record::{StudyCell, StudyPart, StudyReport, StudyTrend};
+use crate::{study_sources, untrusted::clean, wording};
+use record::{StudyCell, StudyPart, StudyReport, StudyTrend, places};
 use units::{BitRate, percent};
 
 /// Column of the texts.
@@ -49,6 +49,9 @@ pub fn study(report: &StudyReport, style: &Style) -> String {
         lines.extend(labelled(style, 0, (style::STRONG, label), COLUMN, (style::PLAIN, text)));
     };
     row("question", &clean(&report.question));
+    for citation in study_sources::citations(&report.parts) {
+        row("source", &clean(&citation));
+    }
     for (index, sentence) in report.answer.iter().enumerate() {
         row(if index == 0 { "answer" } else { "" }, &clean(sentence));
     }
@@ -75,6 +78,15 @@ pub fn study(report: &StudyReport, style: &Style) -> String {
     for trend in &report.trends {
         lines.push(Line::new(style));
         lines.extend(self::trend(trend, style));
+    }
+    let settings = study_sources::rows(&report.parts);
+    if !settings.is_empty() {
+        lines.push(Line::new(style));
+        lines.push(Line::new(style).put(style::STRONG, "settings"));
+    }
+    for one in settings {
+        let (label, text) = ((style::DIM, one.kind()), clean(&one.line()));
+        lines.extend(labelled(style, 2, label, COLUMN, (style::PLAIN, &text)));
     }
     for part in &report.parts {
         lines.push(Line::new(style));
@@ -119,9 +131,17 @@ fn trend(trend: &StudyTrend, style: &Style) -> Vec<Line> {
             .put(style::PLAIN, "  ")
             .put(tone, mark),
     ];
-    let measured = trend.measured.as_deref().unwrap_or("no valid run of the cells that it needs");
-    for (label, text) in [("published", trend.published.as_str()), ("measured", measured)] {
-        lines.extend(labelled(style, 2, (style::DIM, label), COLUMN, (style::PLAIN, &clean(text))));
+    let measured = trend.measured.as_deref().unwrap_or("no valid run of what it needs");
+    let place = (!trend.cited.is_empty()).then(|| places(&trend.cited));
+    for (label, text) in [
+        ("published", trend.published.as_deref()),
+        ("at", place.as_deref()),
+        ("expected", trend.expected.as_deref()),
+        ("by", trend.expected_by.as_deref()),
+        ("measured", Some(measured)),
+    ] {
+        let Some(text) = text.map(clean) else { continue };
+        lines.extend(labelled(style, 2, (style::DIM, label), COLUMN, (style::PLAIN, &text)));
     }
     lines
 }

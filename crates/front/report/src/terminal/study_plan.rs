@@ -5,7 +5,7 @@ use super::{
     line::{Line, block, labelled},
     style,
 };
-use crate::{untrusted::clean, wording};
+use crate::{study_sources, untrusted::clean, wording};
 use record::{StudyPlanReport, StudyProgram};
 use units::percent;
 
@@ -52,6 +52,12 @@ pub fn study_plan(plan: &StudyPlanReport, style: &Style) -> String {
         lines.extend(row("", &text));
     }
     lines.extend(row("takes about", &wording::long_time(plan.estimated_s)));
+    if let Some(source) = &plan.source {
+        lines.extend(row("source", &clean(&source.citation())));
+        for one in study_sources::of_plan(source) {
+            lines.extend(row(one.kind(), &clean(&one.line())));
+        }
+    }
     block(lines)
 }
 
@@ -133,6 +139,23 @@ mod tests {
             plots: Vec::new(),
             clients: Vec::new(),
             servers: Vec::new(),
+            source: Some(record::StudySource {
+                title: Some("A \u{1b}[2Jtitle".to_owned()),
+                published: vec![record::PublishedSetting {
+                    setting: "rate".to_owned(),
+                    values: vec![record::PublishedValue {
+                        number: "100".to_owned(),
+                        unit: "Mbps".to_owned(),
+                        line: 219,
+                        section: "IV. Results".to_owned(),
+                    }],
+                }],
+                assumed: vec![record::AssumedSettings {
+                    settings: vec!["rtt".to_owned(), "queue".to_owned()],
+                    reason: "not stated there".to_owned(),
+                }],
+                ..record::StudySource::default()
+            }),
             programs: vec![StudyProgram {
                 name: "fetch".to_owned(),
                 server: None,
@@ -162,6 +185,9 @@ mod tests {
             "script",
             "    second",
             "your privileges",
+            "source        title: A [2Jtitle; author: not stated",
+            "published     rate: 100 Mbps (IV. Results, line 219)",
+            "assumed       rtt, queue: not stated there",
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }

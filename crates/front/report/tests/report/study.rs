@@ -2,11 +2,13 @@
 
 use crate::assertions::balanced;
 use record::{
-    Figure, FlowFigures, LevelComparison, PlotKind, RunStatus, STUDY_PLAN_SCHEMA, STUDY_SCHEMA,
-    StartSkew, StudyCell, StudyFactor, StudyHost, StudyPart, StudyPlanReport, StudyPlot,
-    StudyReport, StudyRun,
+    AssumedSettings, Figure, FlowFigures, LevelComparison, PlotKind, PublishedSetting,
+    PublishedValue, RunStatus, STUDY_PLAN_SCHEMA, STUDY_SCHEMA, StartSkew, StudyCell, StudyFactor,
+    StudyHost, StudyPart, StudyPlanReport, StudyPlot, StudyReport, StudyRun, StudySource,
+    StudyTrend,
 };
 use report::html::{self, StudyPage};
+use report::terminal::{self, Style};
 use std::collections::HashSet;
 
 /// Text that is no markup.
@@ -106,6 +108,18 @@ pub(crate) fn results(
         plots,
         clients: vec![HOSTILE.to_owned()],
         servers: vec![HOSTILE.to_owned()],
+        source: Some(StudySource {
+            title: Some(HOSTILE.to_owned()),
+            published: vec![PublishedSetting {
+                setting: HOSTILE.to_owned(),
+                values: vec![cited()],
+            }],
+            assumed: vec![AssumedSettings {
+                settings: vec![HOSTILE.to_owned()],
+                reason: HOSTILE.to_owned(),
+            }],
+            ..StudySource::default()
+        }),
     };
     let report = StudyReport {
         schema: STUDY_SCHEMA.to_owned(),
@@ -132,7 +146,15 @@ pub(crate) fn results(
             clock_uncertainty_ms: Some(0.5),
         }],
         start_skew: Some(StartSkew { ms: 0.25, uncertainty_ms: 0.125 }),
-        trends: Vec::new(),
+        trends: vec![StudyTrend {
+            name: HOSTILE.to_owned(),
+            published: Some(HOSTILE.to_owned()),
+            cited: vec![cited()],
+            expected: Some(HOSTILE.to_owned()),
+            expected_by: Some(HOSTILE.to_owned()),
+            measured: Some(HOSTILE.to_owned()),
+            holds: Some(true),
+        }],
         parts: vec![StudyPart {
             name: String::new(),
             plan,
@@ -142,6 +164,55 @@ pub(crate) fn results(
         }],
     };
     (report, runs)
+}
+
+/// A value at a place of a document.
+fn cited() -> PublishedValue {
+    PublishedValue {
+        number: HOSTILE.to_owned(),
+        unit: HOSTILE.to_owned(),
+        line: 103,
+        section: HOSTILE.to_owned(),
+    }
+}
+
+#[test]
+fn a_page_says_where_published_values_stand_and_what_is_assumed() {
+    let (mut report, runs) = results(Vec::new(), |cell, _| 1e6 * (cell + 1) as f64);
+    let part = &mut report.parts[0];
+    let source = part.plan.source.as_mut().unwrap();
+    source.title = Some("A title".to_owned());
+    source.published[0].setting = "rate".to_owned();
+    source.published[0].values[0] = PublishedValue {
+        number: "100".to_owned(),
+        unit: "Mbps".to_owned(),
+        line: 219,
+        section: "IV. Results".to_owned(),
+    };
+    source.assumed[0].reason = "not stated there".to_owned();
+    let value = source.published[0].values[0].clone();
+    report.trends[0].cited = vec![value];
+    report.trends.push(StudyTrend {
+        published: None,
+        cited: Vec::new(),
+        expected: Some("an inference".to_owned()),
+        ..report.trends[0].clone()
+    });
+    let html = html::study(&StudyPage {
+        report: &report,
+        runs: &[runs],
+        plans: &[],
+        command: "",
+        host: "",
+        pages: &[],
+    });
+    let text = terminal::study(&report, &Style { colour: false, width: 200, unicode: true });
+    for part in ["A title; author: not stated", "IV. Results, line 219", "not stated there"] {
+        assert!(html.contains(part) && text.contains(part), "{part}: {text}");
+    }
+    assert!(html.contains(">100 Mbps<") && text.contains("rate: 100 Mbps (IV. Results, line 219)"));
+    // An inference stands in no column of published values.
+    assert!(html.contains(">Nothing.<") && text.contains("expected  an inference"), "{text}");
 }
 
 /// The page of that study.

@@ -30,7 +30,7 @@ impl NamedPath {
     }
 }
 
-const EMULAB: &str = "a course project on Emulab, TCP against UDT, figures 1 and 3; a link's delay counts each way on Emulab";
+const EMULAB: &str = "a course project on Emulab, TCP against UDT, figures 1 and 3; assumed: its delays count each way";
 const INTEROP: &str = "QUIC interop runner, testcases.py";
 const BROWSING: &str = "WebPageTest, settings/connectivity.ini.sample";
 const WEBSITE: &str = "WebPageTest, the connections of its website";
@@ -45,8 +45,8 @@ pub const PATHS: &[NamedPath] = &[
     ),
     NamedPath::new(
         "lambda",
-        "Amsterdam to Chicago over a lambda of its own, OC-12",
-        "TCP and UDP tests on the NetherLight lambda; round trip about 100 ms",
+        "Amsterdam to Chicago over a lambda of its own; assumed: OC-12, 100 ms",
+        "TCP and UDP tests on the NetherLight lambda, which state neither rate nor RTT; assumed: OC-12 (622 Mbit/s), 100 ms",
         "rate=622mbit,rtt=100ms",
     ),
     NamedPath::new(
