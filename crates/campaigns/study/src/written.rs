@@ -77,3 +77,29 @@ pub(crate) struct WrittenPlot {
     pub(crate) by: Option<Spanned<String>>,
     pub(crate) y: Option<Spanned<String>>,
 }
+
+/// `[source]`.
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WrittenSource {
+    /// A document of the built-in studies.
+    pub(crate) document: Option<Spanned<String>>,
+    pub(crate) title: Option<Spanned<String>>,
+    pub(crate) author: Option<Spanned<String>>,
+    pub(crate) date: Option<Spanned<String>>,
+    pub(crate) address: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(crate) published: BTreeMap<Spanned<String>, Vec<WrittenValue>>,
+    /// The reason of each value that the document does not state.
+    #[serde(default)]
+    pub(crate) assumed: BTreeMap<Spanned<String>, Spanned<String>>,
+}
+
+/// A value of the document: number and unit as it spells them.
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WrittenValue {
+    pub(crate) value: Spanned<String>,
+    pub(crate) line: Spanned<i64>,
+    pub(crate) section: Option<Spanned<String>>,
+}

@@ -19,7 +19,7 @@ mod values;
 use super::{CSS, markup::Markup};
 use crate::{study_sources, wording};
 use chart::Chart;
-use drawing::{PartPlot, Plotted};
+use part_plot::{PartPlot, Plotted};
 use record::{PlotKind, StudyPart, StudyPlot, StudyReport, StudyRun, StudyTrend, places};
 
 pub(super) const STYLE: &str = include_str!("study/study.css");
@@ -148,13 +148,7 @@ fn trends(m: &mut Markup, trends: &[StudyTrend]) {
     m.element("section", &[], |m| {
         m.leaf("h2", &[], &"Published and measured");
         m.table("plan trends", |m| {
-            m.element("thead", &[], |m| {
-                m.element("tr", &[], |m| {
-                    for head in ["Trend", "Published", "Expected", "Measured", "Verdict"] {
-                        m.leaf("th", &[("scope", &"col")], &head);
-                    }
-                });
-            });
+            m.thead(["Trend", "Published", "Expected", "Measured", "Verdict"]);
             m.element("tbody", &[], |m| trends.iter().for_each(|one| trend(m, one)));
         });
     });

@@ -131,7 +131,7 @@ fn trend(trend: &StudyTrend, style: &Style) -> Vec<Line> {
             .put(style::PLAIN, "  ")
             .put(tone, mark),
     ];
-    let measured = trend.measured.as_deref().unwrap_or("no valid run of what it needs");
+    let measured = trend.measured.as_deref().unwrap_or("no valid run of the cells that it needs");
     let place = (!trend.cited.is_empty()).then(|| places(&trend.cited));
     for (label, text) in [
         ("published", trend.published.as_deref()),
