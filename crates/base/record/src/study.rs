@@ -112,7 +112,6 @@ pub struct StudyProgramFile {
 }
 
 /// How a run of a study ended.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RunStatus {
@@ -140,7 +139,6 @@ impl RunStatus {
 }
 
 /// One run of a study: a cell, measured once.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StudyRun {
     /// The cell's number, from 0.
@@ -219,7 +217,6 @@ impl StudyRun {
 }
 
 /// The figures of one flow of a run.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct FlowFigures {
     /// Its name in the plan.
