@@ -115,7 +115,6 @@ pub struct StudyProgramFile {
 }
 
 /// How a run of a study ended.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RunStatus {
@@ -143,7 +142,6 @@ impl RunStatus {
 }
 
 /// One run of a study: a cell, measured once.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StudyRun {
     /// The cell's number, from 0.
@@ -222,7 +220,6 @@ impl StudyRun {
 }
 
 /// The figures of one flow of a run.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct FlowFigures {
     /// Its name in the plan.

@@ -135,7 +135,6 @@ pub struct WatchReport {
 }
 
 /// The first line of a recording.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RecordingHead {
     /// [`RECORDING_SCHEMA`].
@@ -151,7 +150,6 @@ pub struct RecordingHead {
 }
 
 /// One sample of one connection, in both directions.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct ConnectionSample {
     /// As a sender; the time is in seconds since the recording's first sample.
@@ -166,7 +164,6 @@ pub struct ConnectionSample {
 }
 
 /// Every other line of a recording.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[expect(clippy::large_enum_variant, reason = "nearly every line is a sample")]

@@ -1,6 +1,6 @@
 //! Files of `longhaul baseline`.
 
-use crate::{Head, LoadError, WriteError, read, shown, write};
+use crate::{Head, LoadError, WriteError, read, save_json, shown};
 use record::{BASELINE_SCHEMA, BaselineReport, RunFigures};
 use std::path::Path;
 
@@ -16,10 +16,7 @@ const TOO_FAST: f64 = 1e15;
 /// # Errors
 /// [`WriteError`]; the previous file is then unchanged.
 pub fn save_baseline_report(path: &Path, report: &BaselineReport) -> Result<(), WriteError> {
-    let mut json = serde_json::to_vec_pretty(report)
-        .map_err(|source| WriteError { path: path.to_owned(), source: source.into() })?;
-    json.push(b'\n');
-    write(path, &json)
+    save_json(path, serde_json::to_vec_pretty(report))
 }
 
 /// Loads a baseline.

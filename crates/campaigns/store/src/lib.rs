@@ -113,10 +113,7 @@ struct Head {
 /// # Errors
 /// [`WriteError`]; the previous file is then unchanged.
 pub fn save(path: &Path, measurement: &Measurement) -> Result<(), WriteError> {
-    let mut json = serde_json::to_vec(measurement)
-        .map_err(|source| WriteError { path: path.to_owned(), source: source.into() })?;
-    json.push(b'\n');
-    write(path, &json)
+    save_json(path, serde_json::to_vec(measurement))
 }
 
 /// Loads a measurement.
@@ -154,8 +151,12 @@ pub enum Baseline {
 /// # Errors
 /// [`WriteError`]; the previous file is then unchanged.
 pub fn save_repeat(path: &Path, report: &RepeatReport) -> Result<(), WriteError> {
-    let mut json = serde_json::to_vec(report)
-        .map_err(|source| WriteError { path: path.to_owned(), source: source.into() })?;
+    save_json(path, serde_json::to_vec(report))
+}
+
+fn save_json(path: &Path, json: serde_json::Result<Vec<u8>>) -> Result<(), WriteError> {
+    let mut json =
+        json.map_err(|source| WriteError { path: path.to_owned(), source: source.into() })?;
     json.push(b'\n');
     write(path, &json)
 }

@@ -57,7 +57,6 @@ pub struct CaptureRequest {
 }
 
 /// Files of a capture.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CaptureOutput {
@@ -75,7 +74,6 @@ pub enum CaptureOutput {
 }
 
 /// The format of capture files.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CaptureFormat {

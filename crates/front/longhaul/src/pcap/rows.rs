@@ -13,7 +13,6 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 
 /// Layer whose addresses make a conversation.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ConversationLayer {

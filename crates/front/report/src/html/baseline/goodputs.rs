@@ -113,18 +113,11 @@ const FIGURES: [Figure; 5] = [
 
 fn table(m: &mut Markup, conditions: &[BaselineCondition]) {
     m.table("plan stacked", |m| {
-        m.element("thead", &[], |m| {
-            m.element("tr", &[], |m| {
-                m.leaf("th", &[("scope", &"col")], &"Condition");
-                for (name, _) in FIGURES {
-                    let name = match name {
-                        "Interval" => wording::interval_heading(conditions),
-                        name => name.to_owned(),
-                    };
-                    m.leaf("th", &[("scope", &"col")], &name);
-                }
-            });
+        let figures = FIGURES.map(|(name, _)| match name {
+            "Interval" => wording::interval_heading(conditions),
+            name => name.to_owned(),
         });
+        m.thead(["Condition".to_owned()].into_iter().chain(figures));
         m.element("tbody", &[], |m| {
             for one in conditions {
                 m.element("tr", &[], |m| {

@@ -20,9 +20,7 @@ pub(super) fn table(m: &mut Markup, part: &StudyPart, pages: &[usize]) {
         m.leaf("h2", &[], &title);
         m.element("div", &[("class", &"runs-table")], |m| {
             m.element("table", &[], |m| {
-                m.element("thead", &[], |m| {
-                    m.element("tr", &[], |m| head(m, part));
-                });
+                head(m, part);
                 m.element("tbody", &[], |m| {
                     for cell in part.cells.iter().take(MAX) {
                         m.element("tr", &[], |m| row(m, part, cell, pages));
@@ -42,15 +40,11 @@ pub(super) fn table(m: &mut Markup, part: &StudyPart, pages: &[usize]) {
 }
 
 fn head(m: &mut Markup, part: &StudyPart) {
-    m.leaf("th", &[("scope", &"col")], &"Cell");
-    for factor in &part.plan.factors {
-        m.leaf("th", &[("scope", &"col")], &factor.name);
-    }
+    let factors = part.plan.factors.iter().map(|factor| factor.name.as_str());
     let fairness = part.cells.iter().any(|cell| cell.fairness.is_some());
     let all = ["Valid runs", "Mean goodput", "± 95 %", "Predicted", "Mean / predicted", "Limit"];
-    for name in all.into_iter().chain(fairness.then_some("Jain's index")) {
-        m.leaf("th", &[("scope", &"col")], &name);
-    }
+    let heads = ["Cell"].into_iter().chain(factors).chain(all);
+    m.thead(heads.chain(fairness.then_some("Jain's index")));
 }
 
 fn row(m: &mut Markup, part: &StudyPart, cell: &StudyCell, pages: &[usize]) {
