@@ -5,7 +5,7 @@ use crate::documents::{DOCUMENTS, Document};
 use crate::setting::Setting;
 use crate::written::{WrittenSource, WrittenValue};
 use record::{AssumedSettings, PublishedSetting, PublishedValue, StudySource};
-use toml::Spanned;
+use topology::toml_text::Spanned;
 
 /// The most characters of a title or of a reason, and of a value.
 const MAX_TEXT: usize = 400;
