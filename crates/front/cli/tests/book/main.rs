@@ -14,6 +14,7 @@ mod markdown;
 mod page;
 #[path = "../cli/private.rs"]
 mod private;
+mod sources;
 mod tables;
 
 use libtest_mimic::{Arguments, Completion, Trial};
@@ -57,7 +58,7 @@ pub(crate) fn name(page: &Path) -> String {
 }
 
 /// What is compared without a lab.
-const CHECKS: [(&str, fn()); 14] = [
+const CHECKS: [(&str, fn()); 16] = [
     ("rules_of_comparison", compare::rules),
     ("readme_is_short", tables::readme_is_short),
     ("links_lead_somewhere", links::lead_somewhere),
@@ -72,6 +73,8 @@ const CHECKS: [(&str, fn()); 14] = [
     ("schemas_and_their_keys", tables::schemas_and_their_keys),
     ("metrics", tables::metrics),
     ("environment", tables::environment),
+    ("rules_of_source_documents", sources::rules),
+    ("source_documents", sources::statements),
 ];
 
 /// Whether this machine makes labs, valid or not.

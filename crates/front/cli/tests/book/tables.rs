@@ -16,7 +16,7 @@ const README_BYTES: usize = 8192;
 const PASTED: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../../machine/doctor/tests/pasted/ss-tin.txt");
 
-fn page(path: &str) -> String {
+pub(crate) fn page(path: &str) -> String {
     std::fs::read_to_string(root().join("docs").join(path)).unwrap()
 }
 
@@ -27,7 +27,7 @@ fn longhaul(arguments: &[&str]) -> (String, String) {
 }
 
 /// Cells of every table row of a page.
-fn rows(page: &str) -> Vec<Vec<String>> {
+pub(crate) fn rows(page: &str) -> Vec<Vec<String>> {
     let rows = page.lines().filter_map(|line| line.strip_prefix('|')?.strip_suffix('|'));
     // A bar inside code is written `\|`.
     rows.map(|row| {
@@ -38,7 +38,7 @@ fn rows(page: &str) -> Vec<Vec<String>> {
 }
 
 /// What stands between backquotes.
-fn code(text: &str) -> Vec<String> {
+pub(crate) fn code(text: &str) -> Vec<String> {
     text.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }
 
