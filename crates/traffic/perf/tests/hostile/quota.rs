@@ -60,7 +60,7 @@ fn a_train_above_the_rate_is_refused() {
     let server = server();
     let mut config = server.config();
     let from = BitRate::from_bps(RATE.bps() / 2);
-    let train = Some(RisingTrain { from, max_seconds: 10.0 });
+    let train = Some(RisingTrain { from, max_seconds: 1.0 });
     config.transport = Transport::Udp(UdpOptions { train, ..UdpOptions::default() });
     config.rate = Some(BitRate::from_bps(RATE.bps() + 1));
     config.end = EndAfter::Bytes(ByteCount::from_bytes(100_000));
@@ -72,7 +72,6 @@ fn a_train_above_the_rate_is_refused() {
     );
     // What this end sends is held to the limit.
     config.direction = Direction::Reverse;
-    config.end = EndAfter::Seconds(1.0);
     let train = run(&config).unwrap().streams.remove(0).train;
     let (first, last) = (train.first().unwrap(), train.last().unwrap());
     let bits = (last.number - first.number) as f64 * 8.0 * 100_000.0 / train.len() as f64;
