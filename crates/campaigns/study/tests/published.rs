@@ -14,19 +14,23 @@ use study::{BUILT_IN, BuiltIn, DOCUMENTS, Document};
 /// Fewest values of all studies that are looked up.
 const MIN_VALUES: usize = 200;
 
+/// A test by its name; some read the documents of a folder.
+type Check = (&'static str, fn());
+type Reading = (&'static str, fn(&Path));
+
 fn main() {
     let arguments = Arguments::from_args();
     let folder = std::env::var_os("LONGHAUL_SOURCES").map(PathBuf::from);
     if folder.is_none() && !arguments.list {
         eprintln!("LONGHAUL_SOURCES is not set: published values are not looked up");
     }
-    let checks: [(&'static str, fn()); 4] = [
+    let checks: [Check; 4] = [
         ("rules_of_finding", rules_of_finding),
         ("every_setting_is_published_or_assumed", every_setting_is_published_or_assumed),
         ("published_settings_are_those_of_the_plan", published_settings_are_those_of_the_plan),
         ("every_trend_says_where_it_is_from", every_trend_says_where_it_is_from),
     ];
-    let reading: [(&'static str, fn(&Path)); 2] = [
+    let reading: [Reading; 2] = [
         ("published_values_stand_at_their_lines", published_values_stand_at_their_lines),
         ("sections_and_titles_are_those_of_the_documents", sections_and_titles),
     ];

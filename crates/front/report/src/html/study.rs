@@ -54,7 +54,7 @@ pub fn study(page: &StudyPage<'_>) -> String {
             header(m, report);
             comparisons::write(m, &report.parts);
             trends(m, &report.trends);
-            settings(m, &report.parts);
+            settings(m, report);
             for (index, part) in report.parts.iter().enumerate() {
                 let runs = page.runs.get(index).map_or(&[][..], Vec::as_slice);
                 plots(m, part, runs, report.parts.len() > 1);
@@ -166,7 +166,7 @@ fn trend(m: &mut Markup, trend: &StudyTrend) {
             m.leaf("code", &[("class", &"setting")], &trend.name);
         });
         m.element("td", &[("data-label", &"Published")], |m| {
-            m.text(&trend.published.as_deref().unwrap_or("Nothing."));
+            m.text(&trend.published.as_deref().unwrap_or("Not stated."));
             if !trend.cited.is_empty() {
                 m.leaf("p", &[("class", &"place")], &places(&trend.cited));
             }
@@ -185,13 +185,14 @@ fn trend(m: &mut Markup, trend: &StudyTrend) {
 }
 
 /// The settings of all plans: as the document states them, and where, or assumed, and why.
-fn settings(m: &mut Markup, parts: &[StudyPart]) {
-    let rows = study_sources::rows(parts);
+fn settings(m: &mut Markup, report: &StudyReport) {
+    let rows = study_sources::rows(&report.parts);
     if rows.is_empty() {
         return;
     }
     m.element("details", &[("class", &"sources")], |m| {
-        m.leaf("summary", &[], &"Settings: published and assumed");
+        let form = if report.quick { " (of the full form)" } else { "" };
+        m.leaf("summary", &[], &format!("Settings: published and assumed{form}"));
         m.table("plan", |m| {
             m.element("thead", &[], |m| {
                 m.element("tr", &[], |m| {

@@ -82,7 +82,8 @@ pub fn study(report: &StudyReport, style: &Style) -> String {
     let settings = study_sources::rows(&report.parts);
     if !settings.is_empty() {
         lines.push(Line::new(style));
-        lines.push(Line::new(style).put(style::STRONG, "settings"));
+        let form = if report.quick { "settings of the full form" } else { "settings" };
+        lines.push(Line::new(style).put(style::STRONG, form));
     }
     for one in settings {
         let (label, text) = ((style::DIM, one.kind()), clean(&one.line()));

@@ -212,7 +212,7 @@ fn a_page_says_where_published_values_stand_and_what_is_assumed() {
     }
     assert!(html.contains(">100 Mbps<") && text.contains("rate: 100 Mbps (IV. Results, line 219)"));
     // An inference stands in no column of published values.
-    assert!(html.contains(">Nothing.<") && text.contains("expected  an inference"), "{text}");
+    assert!(html.contains(">Not stated.<") && text.contains("expected  an inference"), "{text}");
 }
 
 /// The page of that study.
