@@ -74,4 +74,6 @@ pub(crate) struct WrittenPlot {
     pub(crate) x: Option<Spanned<String>>,
     pub(crate) by: Option<Spanned<String>>,
     pub(crate) y: Option<Spanned<String>>,
+    pub(crate) reference: Option<Spanned<String>>,
+    pub(crate) note: Option<Spanned<String>>,
 }

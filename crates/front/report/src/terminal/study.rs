@@ -108,10 +108,12 @@ fn runs(report: &StudyReport) -> String {
 }
 
 fn trend(trend: &StudyTrend, style: &Style) -> Vec<Line> {
-    let (mark, tone) = match trend.holds {
-        Some(true) => ("holds", style::GOOD),
-        Some(false) => ("fails", style::BAD),
-        None => ("not measured", style::WARN),
+    let reason = trend.not_reproduced.as_deref();
+    let (mark, tone) = match (trend.holds, reason) {
+        (Some(true), _) => ("holds", style::GOOD),
+        (Some(false), Some(_)) => ("not reproduced", style::WARN),
+        (Some(false), None) => ("fails", style::BAD),
+        (None, _) => ("not measured", style::WARN),
     };
     let mut lines = vec![
         Line::new(style)
@@ -120,7 +122,9 @@ fn trend(trend: &StudyTrend, style: &Style) -> Vec<Line> {
             .put(tone, mark),
     ];
     let measured = trend.measured.as_deref().unwrap_or("no valid run of the cells that it needs");
-    for (label, text) in [("published", trend.published.as_str()), ("measured", measured)] {
+    let reason = reason.map(|reason| ("because", reason));
+    let rows = [("published", trend.published.as_str()), ("measured", measured)];
+    for (label, text) in rows.into_iter().chain(reason) {
         lines.extend(labelled(style, 2, (style::DIM, label), COLUMN, (style::PLAIN, &clean(text))));
     }
     lines

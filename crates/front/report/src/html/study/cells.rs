@@ -5,12 +5,35 @@ use crate::html::limit_colours;
 use crate::html::markup::Markup;
 use crate::wording;
 use record::{StudyCell, StudyPart};
-use units::percent;
+use units::{ByteCount, percent};
 
 /// Cells that are listed; the export has all.
 pub(super) const MAX: usize = 1_000;
 
+/// Columns that a part has where one of its cells does.
+#[derive(Debug, Clone, Copy)]
+struct Further {
+    fairness: bool,
+    memory: bool,
+}
+
+impl Further {
+    fn of(part: &StudyPart) -> Self {
+        let any = |has: fn(&StudyCell) -> bool| part.cells.iter().any(has);
+        Further {
+            fairness: any(|cell| cell.fairness.is_some()),
+            memory: any(|cell| cell.host_memory_bytes.is_some()),
+        }
+    }
+
+    fn heads(self) -> impl Iterator<Item = &'static str> {
+        let memory = self.memory.then_some(["Buffer at hosts", "Buffer at router"]);
+        self.fairness.then_some("Jain's index").into_iter().chain(memory.into_iter().flatten())
+    }
+}
+
 pub(super) fn table(m: &mut Markup, part: &StudyPart, pages: &[usize]) {
+    let further = Further::of(part);
     m.element("section", &[], |m| {
         let title = if part.name.is_empty() {
             "Cells".to_owned()
@@ -21,11 +44,11 @@ pub(super) fn table(m: &mut Markup, part: &StudyPart, pages: &[usize]) {
         m.element("div", &[("class", &"runs-table")], |m| {
             m.element("table", &[], |m| {
                 m.element("thead", &[], |m| {
-                    m.element("tr", &[], |m| head(m, part));
+                    m.element("tr", &[], |m| head(m, part, further));
                 });
                 m.element("tbody", &[], |m| {
                     for cell in part.cells.iter().take(MAX) {
-                        m.element("tr", &[], |m| row(m, part, cell, pages));
+                        m.element("tr", &[], |m| row(m, part, (cell, further), pages));
                     }
                 });
             });
@@ -41,19 +64,19 @@ pub(super) fn table(m: &mut Markup, part: &StudyPart, pages: &[usize]) {
     });
 }
 
-fn head(m: &mut Markup, part: &StudyPart) {
+fn head(m: &mut Markup, part: &StudyPart, further: Further) {
     m.leaf("th", &[("scope", &"col")], &"Cell");
     for factor in &part.plan.factors {
         m.leaf("th", &[("scope", &"col")], &factor.name);
     }
-    let fairness = part.cells.iter().any(|cell| cell.fairness.is_some());
     let all = ["Valid runs", "Mean goodput", "± 95 %", "Predicted", "Mean / predicted", "Limit"];
-    for name in all.into_iter().chain(fairness.then_some("Jain's index")) {
+    for name in all.into_iter().chain(further.heads()) {
         m.leaf("th", &[("scope", &"col")], &name);
     }
 }
 
-fn row(m: &mut Markup, part: &StudyPart, cell: &StudyCell, pages: &[usize]) {
+fn row(m: &mut Markup, part: &StudyPart, of: (&StudyCell, Further), pages: &[usize]) {
+    let (cell, further) = of;
     m.element("td", &[], |m| {
         let number = cell.cell + 1;
         if pages.contains(&cell.cell) {
@@ -86,7 +109,13 @@ fn row(m: &mut Markup, part: &StudyPart, cell: &StudyCell, pages: &[usize]) {
             m.text(&"–");
         }
     });
-    if let Some(fairness) = cell.fairness {
-        m.leaf("td", &[], &format!("{fairness:.3}"));
+    if further.fairness {
+        m.leaf("td", &[], &or_dash(cell.fairness.map(|index| format!("{index:.3}"))));
+    }
+    if further.memory {
+        for bytes in [cell.host_memory_bytes, cell.router_memory_bytes] {
+            let text = bytes.map(|bytes| ByteCount::from_bytes(bytes).to_string());
+            m.leaf("td", &[], &or_dash(text));
+        }
     }
 }
