@@ -1,6 +1,7 @@
 //! The list of airports, and the cities that they serve.
 
 use crate::{Place, Position};
+use std::sync::LazyLock;
 
 /// Lines of `code,metropolitan code,city,region,country,latitude,longitude`, sorted by code.
 const LIST: &str = include_str!("../data/airports.csv");
@@ -26,7 +27,9 @@ pub struct Airport {
 pub(crate) struct City(Vec<Airport>);
 
 fn list() -> impl Iterator<Item = Airport> {
-    LIST.lines().filter_map(parse)
+    static AIRPORTS: LazyLock<Vec<Airport>> =
+        LazyLock::new(|| LIST.lines().filter_map(parse).collect());
+    AIRPORTS.iter().copied()
 }
 
 fn parse(line: &'static str) -> Option<Airport> {

@@ -93,7 +93,7 @@ pub use study::{
 pub use study_comparison::{
     ComparedCell, DifferingSetting, STUDY_COMPARISON_SCHEMA, StudyComparison,
 };
-pub use study_plot::{Figure, PlotKind, Quantity, StudyPlot};
+pub use study_plot::{Figure, PlotKind, Quantity, Reference, StudyPlot};
 pub use study_source::{AssumedSettings, PublishedSetting, PublishedValue, StudySource, places};
 pub use tool_result::{ToolResult, Unavailable};
 pub use tuned_sysctl::{TUNED_SYSCTLS, is_tuned_sysctl, is_tuned_value, tuned_sysctls};

@@ -212,6 +212,16 @@ impl StudyRun {
         if end > 0.0 { bits / end } else { 0.0 }
     }
 
+    /// Share of the datagrams of all flows that were lost; `None` unless every flow counts them.
+    #[must_use]
+    pub fn loss(&self) -> Option<f64> {
+        let sent = |flow: &FlowFigures| flow.sent_bps * flow.seconds;
+        let all: f64 = self.flows.iter().map(sent).sum();
+        let lost = |flow: &FlowFigures| Some(flow.loss? * sent(flow));
+        let lost = self.flows.iter().map(lost).sum::<Option<f64>>()?;
+        (all > 0.0).then(|| lost / all)
+    }
+
     /// The figures of a flow.
     #[must_use]
     pub fn flow(&self, name: &str) -> Option<&FlowFigures> {
@@ -359,6 +369,10 @@ pub struct StudyTrend {
     pub measured: Option<String>,
     /// Whether it holds; `None` likewise.
     pub holds: Option<bool>,
+    /// Of one that does not hold, why a lab need not show it: then it is not reproduced, which is
+    /// no failure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_reproduced: Option<String>,
 }
 
 /// One plan of a study.
@@ -423,6 +437,19 @@ pub struct StudyCell {
     pub limit: Option<Limit>,
     /// Jain's fairness index over the flows; `None` for a single one.
     pub fairness: Option<f64>,
+    /// Streams of all flows and clients together.
+    #[serde(default)]
+    pub streams: u32,
+    /// The receive window asked for, of each stream; `None`: none is set.
+    #[serde(default)]
+    pub window_bytes: Option<u64>,
+    /// Buffer at the hosts: the sum of the windows of all streams; `None` likewise.
+    #[serde(default)]
+    pub host_memory_bytes: Option<u64>,
+    /// Buffer at the router: the capacity of the queue in the direction of the data; `None` between
+    /// real hosts.
+    #[serde(default)]
+    pub router_memory_bytes: Option<u64>,
     /// Why runs were not valid, each reason once.
     pub reasons: Vec<String>,
 }

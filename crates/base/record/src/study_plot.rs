@@ -11,7 +11,8 @@ pub struct StudyPlot {
     pub title: Option<String>,
     /// What it looks like.
     pub kind: PlotKind,
-    /// The factor along its first axis; of boxes, the one with a box for each value.
+    /// The factor along its first axis; of boxes, the one with a box for each value. Of lines
+    /// `window` also where `total_window` is the factor: the window of each stream.
     pub x: Option<String>,
     /// The factor with a curve for each value, or along the second axis.
     pub by: Option<String>,
@@ -19,6 +20,34 @@ pub struct StudyPlot {
     pub flow: Option<String>,
     /// What is plotted.
     pub y: Figure,
+    /// A line that the figures are compared with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<Reference>,
+    /// A remark below it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// A line of a plot that no run is measured for.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Reference {
+    /// The window, or the sum of the windows, over the RTT of the path (RFC 7323, section 1.1).
+    #[serde(rename = "window/rtt")]
+    WindowOverRtt,
+}
+
+impl Reference {
+    /// Every reference.
+    pub const ALL: [Reference; 1] = [Reference::WindowOverRtt];
+
+    /// As in plans.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Reference::WindowOverRtt => "window/rtt",
+        }
+    }
 }
 
 /// What a plot looks like.
@@ -262,7 +291,7 @@ impl Figure {
 
 impl StudyPlot {
     /// The value of a run whose flows have so many streams each: of its flow, or of all flows
-    /// together for their goodput.
+    /// together for their goodput and for their loss.
     #[must_use]
     pub fn value(&self, run: &StudyRun, streams: u32) -> Option<f64> {
         match (&self.flow, run.flows.as_slice()) {
@@ -275,6 +304,7 @@ impl StudyPlot {
                     let all = f64::from(streams.max(1)) * flows.len() as f64;
                     Some(run.throughput_bps() / all)
                 }
+                Figure::Loss => run.loss(),
                 _ => None,
             },
         }
@@ -292,6 +322,9 @@ mod tests {
         }
         for kind in PlotKind::ALL {
             assert_eq!(serde_json::json!(kind), kind.name());
+        }
+        for reference in Reference::ALL {
+            assert_eq!(serde_json::json!(reference), reference.name());
         }
     }
 }

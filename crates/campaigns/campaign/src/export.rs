@@ -114,6 +114,8 @@ pub(crate) fn columns(study: &Study) -> Vec<Column> {
     add("took_s", Real, of_run(|run| run.took_s.into()));
     add("test_s", Real, of_run(|run| run.test_s.into()));
     add("per_stream_bps", Real, Box::new(per_stream));
+    add("host_memory_bytes", Whole, Box::new(|part, run| memory(part, run).0));
+    add("router_memory_bytes", Whole, Box::new(|part, run| memory(part, run).1));
     if study.real_hosts().is_some() {
         let skew = |of: fn(StartSkew) -> f64| -> Box<Cell> {
             Box::new(move |_, run| run.start_skew.map(of).into())
@@ -123,6 +125,10 @@ pub(crate) fn columns(study: &Study) -> Vec<Column> {
     }
     let flows = distinct(study, |part| part.plan.flows_of_tests());
     let several = flows.len() > 1;
+    // One of the only flow follows, and a factor `loss` is the path's.
+    if several && factors.iter().all(|factor| factor != "loss") {
+        add("loss", Real, of_run(|run| run.loss().into()));
+    }
     for flow in flows {
         // A single flow's goodput is the run's.
         for (figure, kind, value) in OF_FLOW.into_iter().skip(usize::from(!several)) {
@@ -166,9 +172,18 @@ fn factor(part: &Part, run: &StudyRun, name: &str) -> Value {
 /// Goodput of all flows over their streams.
 fn per_stream(part: &Part, run: &StudyRun) -> Value {
     let Ok(test) = part.plan.test(&part.plan.cell(run.cell)) else { return Value::Null };
-    let streams: u32 = test.flows.iter().map(|flow| flow.streams).sum();
-    let all = f64::from(streams) * f64::from(test.hosts.clients);
-    measured(run, run.throughput_bps() / all.max(1.0))
+    measured(run, run.throughput_bps() / f64::from(test.streams()).max(1.0))
+}
+
+/// Bytes of buffer at the hosts and at the router.
+fn memory(part: &Part, run: &StudyRun) -> (Value, Value) {
+    let Ok(test) = part.plan.test(&part.plan.cell(run.cell)) else {
+        return (Value::Null, Value::Null);
+    };
+    let memory = test.memory();
+    let is_emulated = part.plan.real_hosts.is_none();
+    let router = is_emulated.then_some(memory.router.bytes());
+    (memory.hosts.map(units::ByteCount::bytes).into(), router.into())
 }
 
 fn measured(run: &StudyRun, figure: f64) -> Value {
@@ -272,6 +287,30 @@ duration = "1s"
         assert_eq!(row["b.throughput_bps"], 5e6);
         assert_eq!(row["a.throughput_bps"], Value::Null);
         assert_eq!(row["throughput_bps"], 5e6);
+    }
+
+    #[test]
+    fn memory_and_the_loss_of_all_flows_are_columns() {
+        let plan = PLAN.replace("[traffic]", "[traffic]\nhosts = \"2x1\"\nstreams = 3");
+        let study = Study::of_plan("s", &plan, false).unwrap();
+        let of = |sent_bps: f64, loss: f64| FlowFigures {
+            seconds: 2.0,
+            sent_bps,
+            loss: Some(loss),
+            ..FlowFigures::default()
+        };
+        let mut both = run(0, "traffic-1");
+        both.flows = vec![of(3e6, 0.1), of(1e6, 0.5)];
+        let mut one_counts = both.clone();
+        one_counts.flows[1].loss = None;
+        let text = json_lines(&study, &[vec![both, one_counts]]);
+        let rows: Vec<Value> =
+            text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        // Six windows of 64 KiB, and a BDP.
+        assert_eq!(rows[0]["host_memory_bytes"], 6 * 65_536);
+        assert_eq!(rows[0]["router_memory_bytes"], 625_000);
+        assert!((rows[0]["loss"].as_f64().unwrap() - 0.2).abs() < 1e-9, "{}", rows[0]);
+        assert_eq!(rows[1]["loss"], Value::Null);
     }
 
     #[test]

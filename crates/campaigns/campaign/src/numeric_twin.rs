@@ -39,8 +39,11 @@ impl NumericTwin {
         let Some(level) = at.and_then(|at| cell.levels.get(at)) else { return Value::Null };
         if level.per_bdp() {
             // Of the cell's own path.
-            let window = part.plan.test(&cell).ok().and_then(|test| test.window);
-            return window.map(ByteCount::as_f64).into();
+            let bytes = part.plan.test(&cell).ok().and_then(|test| match self.factor.as_str() {
+                "total_window" => test.memory().hosts,
+                _ => test.window,
+            });
+            return bytes.map(ByteCount::as_f64).into();
         }
         parsed(self.kind, level).into()
     }
@@ -117,7 +120,13 @@ mod tests {
             ("jitter = [\"5ms\", \"10ms\"]", "jitter_s", [0.005, 0.01]),
             ("duplicate = [\"0.1%\", \"2%\"]", "duplicate_ratio", [0.001, 0.02]),
             ("window = [\"64KiB\", \"0.5 bdp\"]", "window_bytes", [65_536.0, 500_000.0]),
+            (
+                "total_window = [\"64KiB\", \"0.5 bdp\"]",
+                "total_window_bytes",
+                [65_536.0, 500_000.0],
+            ),
             ("streams = [1, 4]", "streams_number", [1.0, 4.0]),
+            ("total_streams = [1, 4]", "total_streams_number", [1.0, 4.0]),
             ("duration = [\"2s\", \"500ms\"]", "duration_s", [2.0, 0.5]),
             ("mtu = [1400, 1500]", "mtu_bytes", [1_400.0, 1_500.0]),
             ("\"net.ipv4.tcp_sack\" = [0, 1]", "net.ipv4.tcp_sack_number", [0.0, 1.0]),

@@ -90,7 +90,7 @@ pub const BUILT_IN: &[BuiltIn] = &[
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "each message says what its fields are")]
 pub enum BuiltInError {
-    #[error("{study} has no trend '{name}'; it has {known}")]
+    #[error("{study} has no trend or part '{name}'; it has {known}")]
     NoTrend { study: &'static str, name: String, known: String },
     #[error("{name}: {error}")]
     Part { name: String, error: PlanError },
@@ -114,16 +114,18 @@ impl BuiltIn {
         self.trends.iter().map(|trend| trend.name)
     }
 
-    /// The study, or the parts of it that one trend needs.
+    /// The study, or one of its parts, or those that one trend needs.
     ///
     /// # Errors
     /// [`BuiltInError`].
     pub fn study(&self, quick: bool, only: Option<&str>) -> Result<Study, BuiltInError> {
+        let is_part = |only: &str| self.parts.iter().any(|(name, _)| *name == only);
         let needed = match only {
             None => None,
-            Some(name) => Some(self.trend(name)?.parts),
+            Some(name) if is_part(name) => Some(vec![name]),
+            Some(name) => Some(self.trend(name)?.parts.to_vec()),
         };
-        let wanted = |name: &str| needed.is_none_or(|parts| parts.contains(&name));
+        let wanted = |name: &str| needed.as_ref().is_none_or(|parts| parts.contains(&name));
         let parts = self.parts.iter().filter(|(name, _)| wanted(name));
         let parts = parts.map(|(name, text)| {
             let part = Part::parse(name, text, quick);
@@ -139,8 +141,8 @@ impl BuiltIn {
 
     fn trend(&self, name: &str) -> Result<&'static Trend, BuiltInError> {
         self.trends.iter().find(|trend| trend.name == name).ok_or_else(|| {
-            let known: Vec<&str> = self.trends().collect();
-            let known = known.join(", ");
+            let known = self.trends().chain(self.parts.iter().map(|(name, _)| *name));
+            let known = known.collect::<Vec<_>>().join(", ");
             BuiltInError::NoTrend { study: self.name, name: name.to_owned(), known }
         })
     }
@@ -162,9 +164,12 @@ pub fn trends(study: &Study, runs: &[Vec<StudyRun>]) -> Vec<StudyTrend> {
     let possible = built_in.trends.iter().filter(|trend| trend.parts.iter().all(|name| has(name)));
     let trends = possible.map(|trend| {
         let measured = (trend.measure)(&runs);
+        let fails = measured.as_ref().is_some_and(|measured| !measured.holds);
+        let reason = not_reproduced(study, trend.name).filter(|_| fails);
         StudyTrend {
             holds: measured.as_ref().map(|measured| measured.holds),
             measured: measured.map(|measured| measured.text),
+            not_reproduced: reason.map(str::to_owned),
             ..trend.stated(built_in.document)
         }
     });
@@ -187,8 +192,25 @@ impl Trend {
             Expected::By { text, source } => (Some(text.to_owned()), Some(source.to_owned())),
         };
         let name = self.name.to_owned();
-        StudyTrend { name, published, cited, expected, expected_by, measured: None, holds: None }
+        StudyTrend {
+            name,
+            published,
+            cited,
+            expected,
+            expected_by,
+            measured: None,
+            holds: None,
+            not_reproduced: None,
+        }
     }
+}
+
+/// Why a lab need not show a trend of a study; without a reason it is a failure that it does
+/// not.
+fn not_reproduced(study: &Study, trend: &str) -> Option<&'static str> {
+    (study.name == netherlight::STUDY.name)
+        .then(|| netherlight::not_reproduced(trend, study.quick))
+        .flatten()
 }
 
 #[cfg(test)]

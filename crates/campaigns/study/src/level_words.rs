@@ -132,6 +132,8 @@ fn noun(setting: &Setting, level: &Level) -> String {
         Setting::Streams if text == "1" => "1 stream".to_owned(),
         Setting::Streams => format!("{text} streams"),
         Setting::Window => format!("a window of {text}"),
+        Setting::TotalStreams => format!("{text} streams in all"),
+        Setting::TotalWindow => format!("windows of {text} in all"),
         _ => format!("{setting}={text}"),
     }
 }

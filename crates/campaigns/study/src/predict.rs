@@ -31,7 +31,7 @@ impl Test {
         let [flow] = self.flows.as_slice() else { return None };
         match flow.protocol {
             Protocol::Udp => self.datagrams(flow),
-            Protocol::Tcp => self.streams(flow),
+            Protocol::Tcp => self.tcp(flow),
             Protocol::Udt => self.udt(flow),
         }
     }
@@ -91,7 +91,7 @@ impl Test {
         least.map(|(rate, equation)| Prediction { rate, equation })
     }
 
-    fn streams(&self, flow: &Traffic) -> Option<Prediction> {
+    fn tcp(&self, flow: &Traffic) -> Option<Prediction> {
         let path = &self.spec;
         let payload = Payload {
             mtu: path.mtu(),

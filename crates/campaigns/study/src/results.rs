@@ -2,6 +2,7 @@
 
 use crate::level_pairs;
 use crate::study::{Part, Study};
+use crate::test::Test;
 use model::statistics;
 use record::{
     Limit, RunStatus, STUDY_SCHEMA, StudyCell, StudyPart, StudyReport, StudyRun, StudyTrend,
@@ -88,7 +89,10 @@ impl Part {
             runs.iter().filter(|run| run.status == RunStatus::Valid).copied().collect();
         let rates: Vec<f64> = valid.iter().map(|run| run.throughput_bps()).collect();
         let interval = statistics::mean_interval(&rates, CONFIDENCE);
-        let prediction = self.plan.test(&cell).ok().and_then(|test| test.predict());
+        let test = self.plan.test(&cell).ok();
+        let prediction = test.as_ref().and_then(Test::predict);
+        let memory = test.as_ref().map(Test::memory);
+        let is_emulated = self.plan.real_hosts.is_none();
         let of_run = |run: &&StudyRun| {
             let rates: Vec<f64> = run.flows.iter().map(|flow| flow.throughput_bps).collect();
             jain(&rates)
@@ -112,6 +116,10 @@ impl Part {
             equation: prediction.map(|one| one.equation),
             limit: most_named(&valid),
             fairness: statistics::mean(&fairness),
+            streams: test.as_ref().map_or(0, Test::streams),
+            window_bytes: test.as_ref().and_then(|test| Some(test.window?.bytes())),
+            host_memory_bytes: memory.and_then(|memory| Some(memory.hosts?.bytes())),
+            router_memory_bytes: memory.filter(|_| is_emulated).map(|memory| memory.router.bytes()),
             reasons,
         }
     }
@@ -146,7 +154,11 @@ fn answer(parts: &[StudyPart], trends: &[StudyTrend]) -> Vec<String> {
         let holding = trends.iter().filter(|trend| trend.holds == Some(true)).count();
         let mut sentence = format!("{holding} of {} trends hold.", trends.len());
         for trend in trends.iter().filter(|trend| trend.holds != Some(true)) {
-            let how = if trend.holds.is_some() { "does not hold" } else { "was not measured" };
+            let how = match (trend.holds, &trend.not_reproduced) {
+                (None, _) => "was not measured",
+                (Some(_), Some(_)) => "is not reproduced",
+                (Some(_), None) => "does not hold",
+            };
             sentence += &format!(" {} {how}.", trend.name);
         }
         sentences.push(sentence);
@@ -305,6 +317,11 @@ count = 2
         // Beyond the link rate: 1448 of 1500 bytes.
         assert!((cells[5].predicted_bps.unwrap() / 1e6 - 96.53).abs() < 0.01);
         assert_eq!(cells[0].limit, Some(Limit::ReceiveWindow));
+        // Two streams of 10 MB, and a BDP of queue.
+        let last = &cells[5];
+        assert_eq!((last.streams, last.window_bytes), (2, Some(10_000_000)));
+        assert_eq!(last.host_memory_bytes, Some(20_000_000));
+        assert_eq!(last.router_memory_bytes, Some(1_250_000));
     }
 
     #[test]

@@ -20,8 +20,12 @@ pub enum Setting {
     Omit,
     /// Parallel streams.
     Streams,
+    /// Streams of all clients together.
+    TotalStreams,
     /// The receive window of each stream, as advertised.
     Window,
+    /// The sum of the windows of all streams of all clients.
+    TotalWindow,
     /// Limits of the hosts' socket buffers: `tuned` or `kernel`.
     Buffers,
     /// Congestion control of the sender.
@@ -30,6 +34,8 @@ pub enum Setting {
     Direction,
     /// The rate that each stream sends at; for UDP the offered load.
     Bitrate,
+    /// The sum of these rates over all streams of all clients.
+    TotalBitrate,
     /// The rate at which the kernel paces each stream (`SO_MAX_PACING_RATE`).
     Pacing,
     /// Bytes per write, or the payload of a datagram.
@@ -90,7 +96,7 @@ pub enum ValueKind {
 }
 
 /// The names that [`Setting::parse`] knows beside those of a path and `net.*`.
-const NAMES: [(&str, Setting); 18] = [
+const NAMES: [(&str, Setting); 21] = [
     ("protocol", Setting::Protocol),
     ("program", Setting::Program),
     ("hosts", Setting::Hosts),
@@ -99,11 +105,14 @@ const NAMES: [(&str, Setting); 18] = [
     ("duration", Setting::Duration),
     ("omit", Setting::Omit),
     ("streams", Setting::Streams),
+    ("total_streams", Setting::TotalStreams),
     ("window", Setting::Window),
+    ("total_window", Setting::TotalWindow),
     ("buffers", Setting::Buffers),
     ("congestion", Setting::Congestion),
     ("direction", Setting::Direction),
     ("bitrate", Setting::Bitrate),
+    ("total_bitrate", Setting::TotalBitrate),
     ("pacing", Setting::Pacing),
     ("block", Setting::Block),
     ("source", Setting::Source),
@@ -160,6 +169,9 @@ impl Setting {
     fn is_of_flow(&self) -> bool {
         match self {
             Setting::Window
+            | Setting::TotalStreams
+            | Setting::TotalWindow
+            | Setting::TotalBitrate
             | Setting::Buffers
             | Setting::Hosts
             | Setting::Path(_)
@@ -187,9 +199,13 @@ impl Setting {
     #[must_use]
     pub fn kind(&self) -> ValueKind {
         match self {
-            Setting::Streams => ValueKind::Count,
-            Setting::Window | Setting::Block | Setting::Chunk => ValueKind::Bytes,
-            Setting::Bitrate | Setting::Pacing | Setting::Disk => ValueKind::Rate,
+            Setting::Streams | Setting::TotalStreams => ValueKind::Count,
+            Setting::Window | Setting::TotalWindow | Setting::Block | Setting::Chunk => {
+                ValueKind::Bytes
+            }
+            Setting::Bitrate | Setting::TotalBitrate | Setting::Pacing | Setting::Disk => {
+                ValueKind::Rate
+            }
             Setting::Start | Setting::Duration | Setting::Omit => ValueKind::Time,
             Setting::Protocol
             | Setting::Program
@@ -231,7 +247,17 @@ mod tests {
 
     #[test]
     fn names_are_those_of_tests_paths_and_sysctls() {
-        for name in ["window", "streams", "rtt", "up.rate", "net.ipv4.tcp_sack", "queue"] {
+        for name in [
+            "window",
+            "streams",
+            "total_window",
+            "total_streams",
+            "total_bitrate",
+            "rtt",
+            "up.rate",
+            "net.ipv4.tcp_sack",
+            "queue",
+        ] {
             assert_eq!(Setting::parse(name).unwrap().to_string(), name);
         }
         assert!(Setting::parse("widnow").unwrap_err().to_string().contains("window"));

@@ -4,9 +4,11 @@ use crate::level::Level;
 use crate::real_hosts::RealHosts;
 use crate::setting::{Setting, Side};
 use crate::test_error::TestError;
+use crate::totals::Totals;
 use crate::traffic::Traffic;
 use crate::value::{Buffers, Hosts, Value};
-use record::Protocol;
+use record::{Direction, Protocol};
+use std::ops::RangeInclusive;
 use std::time::Duration;
 use topology::PathSpec;
 use units::{BitRate, ByteCount, LossRatio, Rtt};
@@ -32,6 +34,17 @@ pub struct Test {
     pub sysctls: Vec<Sysctl>,
     /// At least one, in the order of the plan.
     pub flows: Vec<Traffic>,
+}
+
+/// The buffers that a test needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Memory {
+    /// The sum of the windows of all streams: what the receivers hold at most, and the senders until
+    /// it is acknowledged; `None` where no window is set.
+    pub hosts: Option<ByteCount>,
+    /// The capacity of the router's queue, in the direction of the data, or of both; zero of a path
+    /// without a rate, or that is not emulated.
+    pub router: ByteCount,
 }
 
 /// A sysctl of a test's hosts.
@@ -67,7 +80,11 @@ impl Test {
         let mut hosts = real_hosts.map_or(Hosts::PAIR, RealHosts::counts);
         let mut sysctls: Vec<Sysctl> = optional.to_vec();
         let mut flows: Vec<Traffic> = flow_names.iter().map(|name| Traffic::new(name)).collect();
+        let mut totals = Totals::default();
         for (setting, level) in settings {
+            if totals.takes(setting, level) {
+                continue;
+            }
             let text = level.text.as_str();
             match (setting, &level.value) {
                 (Setting::Path(key), _) => match keys.iter_mut().find(|(other, _)| other == key) {
@@ -106,7 +123,9 @@ impl Test {
         let rtt_known = real_hosts.is_none() || keys.iter().any(|(key, _)| *key == "rtt");
         let path = written.join(",");
         let spec = path.parse::<PathSpec>()?;
-        let window = window.map(|level| window_of(level, &spec)).transpose()?;
+        totals.check(flows.len())?;
+        let share = totals.share(&mut flows, hosts, &spec)?;
+        let window = window.map_or(Ok(share), |level| window_of(level, &spec).map(Some))?;
         let loss = keys.iter().find(|(key, _)| *key == "loss" || *key == "up.loss");
         let loss = loss.and_then(|(_, text)| text.parse().ok());
         flows.iter().try_for_each(Traffic::check)?;
@@ -131,11 +150,34 @@ impl Test {
         if self.has_foreign_programs() {
             return false;
         }
-        let streams: u32 = self.flows.iter().map(|flow| flow.streams).sum();
-        let streams = streams * u32::from(self.hosts.clients);
+        let streams = self.streams();
         let predicted = self.predict().map(|prediction| prediction.rate);
         let rate = predicted.or(self.spec.rate());
         streams <= LIGHT_STREAMS && rate.is_some_and(|rate| rate <= LIGHT)
+    }
+
+    /// The streams of all flows and clients together.
+    #[must_use]
+    pub fn streams(&self) -> u32 {
+        let of_client: u32 = self.flows.iter().map(|flow| flow.streams).sum();
+        of_client * u32::from(self.hosts.clients)
+    }
+
+    /// The buffers that it needs.
+    #[must_use]
+    pub fn memory(&self) -> Memory {
+        let tcp = self.flows.iter().filter(|flow| flow.protocol != Protocol::Udp);
+        let streams: u32 = tcp.map(|flow| flow.streams * u32::from(self.hosts.clients)).sum();
+        let [up, down] = self.spec.directions().map(|direction| direction.queue_bytes());
+        let sends = |from: Direction| {
+            self.flows.iter().any(|flow| [from, Direction::Both].contains(&flow.direction))
+        };
+        let queues = [(Direction::Forward, up), (Direction::Reverse, down)];
+        let queues = queues.into_iter().filter(|(from, _)| sends(*from));
+        Memory {
+            hosts: self.window.map(|each| ByteCount::from_bytes(each.bytes() * u64::from(streams))),
+            router: ByteCount::from_bytes(queues.map(|(_, queue)| queue.bytes()).sum()),
+        }
     }
 
     /// How long it takes from the first byte to the last.
@@ -163,20 +205,26 @@ fn check_programs(flows: &[Traffic], hosts: Hosts) -> Result<(), TestError> {
     }
 }
 
+/// The windows that a stream can have: half of tcp_rmem's most, of 31 bits, and two segments.
+pub(crate) const WINDOWS: RangeInclusive<f64> = 3_000.0..=1e9;
+
 fn window_of(level: &Level, path: &PathSpec) -> Result<ByteCount, TestError> {
-    let number = level.number().unwrap_or(0.0);
-    let bytes = if level.per_bdp() {
-        let rate = path.rate().ok_or(TestError::WindowNeedsRate)?;
-        if path.rtt() == Rtt::ZERO {
-            return Err(TestError::WindowNeedsRtt);
-        }
-        number * rate.as_f64() / 8.0 * path.rtt().secs_f64()
-    } else {
-        number
-    };
-    // Half of tcp_rmem's most, of 31 bits, and two segments.
-    if !(3_000.0..=1e9).contains(&bytes) {
+    let bytes = bytes_of(level, path)?;
+    if !WINDOWS.contains(&bytes) {
         return Err(TestError::Window(ByteCount::from_f64(bytes)));
     }
     Ok(ByteCount::from_f64(bytes))
+}
+
+/// The bytes of a level, which may be a multiple of the path's bandwidth-delay product.
+pub(crate) fn bytes_of(level: &Level, path: &PathSpec) -> Result<f64, TestError> {
+    let number = level.number().unwrap_or(0.0);
+    if !level.per_bdp() {
+        return Ok(number);
+    }
+    let rate = path.rate().ok_or(TestError::WindowNeedsRate)?;
+    if path.rtt() == Rtt::ZERO {
+        return Err(TestError::WindowNeedsRtt);
+    }
+    Ok(number * rate.as_f64() / 8.0 * path.rtt().secs_f64())
 }

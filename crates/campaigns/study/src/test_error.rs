@@ -20,6 +20,25 @@ pub enum TestError {
     WindowNeedsRtt,
     #[error("a window of {0}; it must be 3000 bytes to 1 GB")]
     Window(ByteCount),
+    #[error("{total} is shared by all streams and {each} is that of each; leave one of them")]
+    TotalAndEach { total: &'static str, each: &'static str },
+    #[error("{total} is shared by the streams of one flow; this test has {flows} flows")]
+    TotalOfFlows { total: &'static str, flows: usize },
+    #[error(
+        "total_streams = {total} cannot be shared equally among clients, of which hosts has \
+         {clients}; it must be a multiple of {clients}, {clients} to {most}"
+    )]
+    TotalStreams { total: String, clients: u8, most: u32 },
+    #[error(
+        "total_window = {total} is {each} for each of {streams} streams; it must be {least} to \
+         {most}"
+    )]
+    TotalWindow { total: String, each: ByteCount, streams: u32, least: ByteCount, most: ByteCount },
+    #[error(
+        "total_bitrate = {total} is less than 1 bit/s for each of {streams} streams; it must be \
+         {streams} bit/s or more"
+    )]
+    TotalBitrate { total: String, streams: u32 },
     #[error(
         "the program '{program}' has no {{port}}, which distinguishes its connections from those \
          of other flows"

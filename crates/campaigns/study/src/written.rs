@@ -76,6 +76,8 @@ pub(crate) struct WrittenPlot {
     pub(crate) x: Option<Spanned<String>>,
     pub(crate) by: Option<Spanned<String>>,
     pub(crate) y: Option<Spanned<String>>,
+    pub(crate) reference: Option<Spanned<String>>,
+    pub(crate) note: Option<Spanned<String>>,
 }
 
 /// `[source]`.

@@ -40,8 +40,9 @@ mod tests {
     use std::any::TypeId;
 
     /// Flags whose paths are read, or written to without a name (`doctor --disk`).
-    const INPUTS: [&str; 37] = [
+    const INPUTS: [&str; 38] = [
         "baseline --compare",
+        "baseline --notes",
         "baseline --servers",
         "baseline --token-file",
         "copy --token-file",

@@ -4,55 +4,58 @@ use crate::untrusted;
 use record::{PositionSource, RouteMap, RoutePoint, TraceReport};
 use serde_json::{Value, json};
 
-/// The places and the path as KML; `None` without a map.
+/// The places and the path as KML; without a map, a document without either.
 #[must_use]
-pub fn kml(report: &TraceReport) -> Option<String> {
-    let map = report.map.as_ref()?;
+pub fn kml(report: &TraceReport) -> String {
     let mut text = format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<kml xmlns=\"http://www.opengis.net/kml/2.2\">\n\
          <Document>\n<name>Route to {}</name>\n",
         escaped(&report.target)
     );
-    for point in &map.points {
+    if let Some(map) = &report.map {
+        for point in &map.points {
+            text += &format!(
+                "<Placemark><name>{}</name><description>{}</description><Point><coordinates>{}\
+                 </coordinates></Point></Placemark>\n",
+                escaped(&point.position.place),
+                escaped(&description(point)),
+                coordinates(point)
+            );
+        }
+        let path: Vec<String> = map.points.iter().map(coordinates).collect();
         text += &format!(
-            "<Placemark><name>{}</name><description>{}</description><Point><coordinates>{}\
-             </coordinates></Point></Placemark>\n",
-            escaped(&point.position.place),
-            escaped(&description(point)),
-            coordinates(point)
+            "<Placemark><name>{:.0} km</name><LineString><tessellate>1</tessellate><coordinates>{}\
+             </coordinates></LineString></Placemark>\n",
+            map.path_km,
+            path.join(" ")
         );
     }
-    let path: Vec<String> = map.points.iter().map(coordinates).collect();
-    text += &format!(
-        "<Placemark><name>{:.0} km</name><LineString><tessellate>1</tessellate><coordinates>{}\
-         </coordinates></LineString></Placemark>\n</Document>\n</kml>\n",
-        map.path_km,
-        path.join(" ")
-    );
-    Some(text)
+    text + "</Document>\n</kml>\n"
 }
 
-/// The places and the path as a feature collection; `None` without a map.
+/// The places and the path as a feature collection; without a map, an empty one.
 #[must_use]
-pub fn geojson(report: &TraceReport) -> Option<Value> {
-    let map = report.map.as_ref()?;
-    let points = map.points.iter().map(|point| {
-        json!({
-            "type": "Feature",
-            "geometry": { "type": "Point", "coordinates": position(point) },
-            "properties": {
-                "place": untrusted::clean(&point.position.place),
-                "first_hop": point.first_ttl,
-                "last_hop": point.last_ttl,
-                "best_ms": point.best_ms,
-                "leg_km": point.leg_km,
-                "source": point.position.source,
-            },
-        })
-    });
-    Some(
-        json!({ "type": "FeatureCollection", "features": points.chain([line(map)]).collect::<Vec<_>>() }),
-    )
+pub fn geojson(report: &TraceReport) -> Value {
+    let features = report
+        .map
+        .as_ref()
+        .map_or_else(Vec::new, |map| map.points.iter().map(feature).chain([line(map)]).collect());
+    json!({ "type": "FeatureCollection", "features": features })
+}
+
+fn feature(point: &RoutePoint) -> Value {
+    json!({
+        "type": "Feature",
+        "geometry": { "type": "Point", "coordinates": position(point) },
+        "properties": {
+            "place": untrusted::clean(&point.position.place),
+            "first_hop": point.first_ttl,
+            "last_hop": point.last_ttl,
+            "best_ms": point.best_ms,
+            "leg_km": point.leg_km,
+            "source": point.position.source,
+        },
+    })
 }
 
 /// The path, cut at the antimeridian as RFC 7946, section 3.1.9, asks.

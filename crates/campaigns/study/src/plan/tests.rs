@@ -308,6 +308,69 @@ fn plots_are_of_factors_and_columns() {
     assert!(flows("throughput_bps").is_ok());
 }
 
+const TOTALS: &str = r#"question = "Does throughput follow the sum of the windows over the RTT?"
+[path]
+rate = "100mbit"
+rtt = "50ms"
+[factors]
+total_window = ["64KiB", "128KiB", "256KiB"]
+total_streams = [2, 4]
+[traffic]
+hosts = "2x2"
+duration = "5s"
+"#;
+
+#[test]
+fn lines_have_the_window_of_each_stream_as_an_axis_and_its_rate_as_a_reference() {
+    let plan = |plot: &str| Plan::parse(&format!("{TOTALS}[[plots]]\n{plot}\n"));
+    let lines = "kind = \"lines\"\nby = \"total_streams\"\n";
+    let of_each = format!("{lines}x = \"window\"\ny = \"per_stream_bps\"\n");
+    let reference = "reference = \"window/rtt\"";
+    let plot = plan(&format!("{of_each}{reference}\nnote = \"as published\"")).unwrap().plots;
+    assert_eq!(plot[0].x.as_deref(), Some("window"));
+    assert_eq!(plot[0].reference, Some(record::Reference::WindowOverRtt));
+    assert_eq!(plot[0].note.as_deref(), Some("as published"));
+    assert!(plan(&format!("{lines}x = \"total_window\"\n{reference}")).is_ok());
+    let refused = |plot: &str| plan(plot).unwrap_err().problem;
+    let surface = "kind = \"surface\"\nx = \"window\"\nby = \"total_streams\"";
+    assert!(refused(surface).contains("an axis of lines only"));
+    assert!(refused("kind = \"lines\"\nx = \"streams\"").contains("factors are total_window"));
+    let wrong = of_each.clone() + "reference = \"link\"";
+    assert!(refused(&wrong).contains("the only one is window/rtt"));
+    for figures in [
+        format!("{lines}x = \"window\"\n"),
+        format!("{lines}x = \"total_window\"\ny = \"per_stream_bps\"\n"),
+        "kind = \"heatmap\"\nx = \"total_window\"\nby = \"total_streams\"\n".to_owned(),
+    ] {
+        assert!(refused(&format!("{figures}{reference}")).contains("is a reference of lines"));
+    }
+    let long = format!("{of_each}note = \"{}\"", "a".repeat(301));
+    assert!(refused(&long).contains("a note has at most 300 characters"));
+    let of_path = |from: &str, to: &str| {
+        let text = format!("{TOTALS}[[plots]]\n{of_each}{reference}\n").replace(from, to);
+        Plan::parse(&text).unwrap_err().problem
+    };
+    assert!(of_path("rtt = \"50ms\"\n", "").contains("needs an rtt in [path]"));
+    assert!(of_path("\"64KiB\", \"128KiB\", \"256KiB\"", "\"1 bdp\"").contains("not in bdp"));
+    // Without the sum there is no window that follows from it.
+    let each =
+        TOTALS.replace("total_window", "window").replace("[factors]", "[factors]\nmtu = [1500]");
+    let each = each.replace("window = [\"64KiB\", \"128KiB\", \"256KiB\"]\n", "");
+    let error = Plan::parse(&format!("{each}[[plots]]\n{of_each}")).unwrap_err();
+    assert!(error.problem.contains("no factor 'window'"), "{error}");
+}
+
+#[test]
+fn the_loss_of_clients_that_are_alike_is_one() {
+    let udp = TOTALS.replace("total_window = [\"64KiB\", \"128KiB\", \"256KiB\"]\n", "");
+    let udp = udp.replace("[traffic]", "[traffic]\nprotocol = \"udp\"\ntotal_bitrate = \"9mbit\"");
+    let plot = "[[plots]]\nkind = \"lines\"\nx = \"total_streams\"\ny = ";
+    let plan = Plan::parse(&format!("{udp}{plot}\"loss\"\n")).unwrap();
+    assert_eq!((plan.plots[0].flow.as_deref(), plan.plots[0].y), (None, record::Figure::Loss));
+    let error = Plan::parse(&format!("{udp}{plot}\"jitter_ms\"\n")).unwrap_err();
+    assert!(error.problem.contains("such as traffic-1.jitter_ms"), "{error}");
+}
+
 #[test]
 fn hosts_are_clients_and_servers() {
     let plan = |hosts: &str| {

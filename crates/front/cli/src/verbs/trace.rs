@@ -4,6 +4,7 @@ use super::probe_args::{Destination, time};
 use crate::console::{self, Console};
 use crate::failure::{DONE, FAILED, Failure, Outcome};
 use crate::host_port;
+use crate::output_path::OutputPath;
 use crate::stop;
 use crate::test_report;
 use clap::Args;
@@ -73,13 +74,13 @@ pub(crate) struct TraceArgs {
     /// Places are those of the location database; without one, airport codes in
     /// the names of routers give hints.
     #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
+    html: Option<OutputPath>,
     /// Write the map as KML, for Google Earth
     #[arg(long, value_name = "FILE")]
-    kml: Option<PathBuf>,
+    kml: Option<OutputPath>,
     /// Write the map as GeoJSON
     #[arg(long, value_name = "FILE")]
-    geojson: Option<PathBuf>,
+    geojson: Option<OutputPath>,
     /// Print JSON
     #[arg(long, short = 'J')]
     json: bool,
@@ -144,7 +145,7 @@ fn write_files(
     report: &TraceReport,
     console: &mut Console,
 ) -> Result<(), Failure> {
-    let mut written = |file: &PathBuf, text: String| {
+    let mut written = |file: &OutputPath, text: String| {
         store::write(file, text.as_bytes()).map_err(Failure::work)?;
         console.say(&format!("written to {}", file.display()));
         Ok::<_, Failure>(())
@@ -152,12 +153,15 @@ fn write_files(
     if let Some(file) = &args.html {
         written(file, report::html::route_page(report))?;
     }
-    let map = |text: Option<String>| text.ok_or_else(|| Failure::work(NO_MAP));
     if let Some(file) = &args.kml {
-        written(file, map(report::kml(report))?)?;
+        written(file, report::kml(report))?;
     }
     if let Some(file) = &args.geojson {
-        written(file, map(report::geojson(report).map(|value| format!("{value:#}\n")))?)?;
+        written(file, format!("{:#}\n", report::geojson(report)))?;
+    }
+    let maps = args.html.is_some() || args.kml.is_some() || args.geojson.is_some();
+    if maps && report.map.is_none() {
+        console.say(NO_MAP);
     }
     Ok(())
 }

@@ -155,10 +155,12 @@ fn trends(m: &mut Markup, trends: &[StudyTrend]) {
 }
 
 fn trend(m: &mut Markup, trend: &StudyTrend) {
-    let (class, verdict) = match trend.holds {
-        Some(true) => ("chip good", "holds"),
-        Some(false) => ("chip fixable", "fails"),
-        None => ("chip unknown", "not measured"),
+    let reason = trend.not_reproduced.as_deref();
+    let (class, verdict) = match (trend.holds, reason) {
+        (Some(true), _) => ("chip good", "holds"),
+        (Some(false), Some(_)) => ("chip unknown", "not reproduced"),
+        (Some(false), None) => ("chip fixable", "fails"),
+        (None, _) => ("chip unknown", "not measured"),
     };
     let measured = trend.measured.as_deref().unwrap_or("no valid run of the cells that it needs");
     m.element("tr", &[], |m| {
@@ -180,6 +182,9 @@ fn trend(m: &mut Markup, trend: &StudyTrend) {
         m.leaf("td", &[("data-label", &"Measured")], &measured);
         m.element("td", &[("data-label", &"Verdict")], |m| {
             m.leaf("span", &[("class", &class)], &verdict);
+            if let Some(reason) = reason {
+                m.leaf("p", &[("class", &"note")], &reason);
+            }
         });
     });
 }
@@ -270,9 +275,13 @@ fn named(part: &StudyPart, runs: &[StudyRun], named: &StudyPlot) -> Vec<Chart> {
 fn chart(part: &StudyPart, plot: &PartPlot) -> Option<Chart> {
     match plot.plotted {
         Plotted::Lines { .. } => lines::draw(part, plot),
-        Plotted::Heatmap { .. } => heatmap::draw(part, plot).map(|chart| chart.with_note(MEANS)),
-        Plotted::Surface { .. } => surface::draw(part, plot).map(|chart| chart.with_note(MEANS)),
-        Plotted::Rows => Some(rows::draw(part, plot).with_note(MEANS)),
+        Plotted::Heatmap { .. } => {
+            heatmap::draw(part, plot).map(|chart| chart.with_note(plot.shown.note(MEANS)))
+        }
+        Plotted::Surface { .. } => {
+            surface::draw(part, plot).map(|chart| chart.with_note(plot.shown.note(MEANS)))
+        }
+        Plotted::Rows => Some(rows::draw(part, plot).with_note(plot.shown.note(MEANS))),
     }
 }
 

@@ -121,10 +121,12 @@ fn runs(report: &StudyReport) -> String {
 }
 
 fn trend(trend: &StudyTrend, style: &Style) -> Vec<Line> {
-    let (mark, tone) = match trend.holds {
-        Some(true) => ("holds", style::GOOD),
-        Some(false) => ("fails", style::BAD),
-        None => ("not measured", style::WARN),
+    let reason = trend.not_reproduced.as_deref();
+    let (mark, tone) = match (trend.holds, reason) {
+        (Some(true), _) => ("holds", style::GOOD),
+        (Some(false), Some(_)) => ("not reproduced", style::WARN),
+        (Some(false), None) => ("fails", style::BAD),
+        (None, _) => ("not measured", style::WARN),
     };
     let mut lines = vec![
         Line::new(style)
@@ -140,6 +142,7 @@ fn trend(trend: &StudyTrend, style: &Style) -> Vec<Line> {
         ("expected", trend.expected.as_deref()),
         ("by", trend.expected_by.as_deref()),
         ("measured", Some(measured)),
+        ("because", reason),
     ] {
         let Some(text) = text.map(clean) else { continue };
         lines.extend(labelled(style, 2, (style::DIM, label), COLUMN, (style::PLAIN, &text)));

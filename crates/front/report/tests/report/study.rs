@@ -27,7 +27,7 @@ fn factor(name: &str, values: &[&str], numbers: &[f64]) -> StudyFactor {
 pub(crate) fn plot(kind: PlotKind, y: Figure) -> StudyPlot {
     let (x, by) = (Some("streams".to_owned()), Some("loss".to_owned()));
     let title = Some(format!("Figure 1 {HOSTILE}"));
-    StudyPlot { title, kind, x, by, flow: None, y }
+    StudyPlot { title, kind, x, by, flow: None, y, reference: None, note: None }
 }
 
 /// Two levels, with a ratio or without.
@@ -85,6 +85,10 @@ pub(crate) fn results(
         equation: None,
         limit: None,
         fairness: None,
+        streams: 1,
+        window_bytes: Some(65_536 << (cell / 3)),
+        host_memory_bytes: Some(65_536 << (cell / 3)),
+        router_memory_bytes: Some(1_500_000),
         reasons: Vec::new(),
     });
     let plan = StudyPlanReport {
@@ -154,6 +158,7 @@ pub(crate) fn results(
             expected_by: Some(HOSTILE.to_owned()),
             measured: Some(HOSTILE.to_owned()),
             holds: Some(true),
+            not_reproduced: None,
         }],
         parts: vec![StudyPart {
             name: String::new(),
@@ -376,4 +381,99 @@ fn verdicts_stand_before_plots_and_cells() {
     assert!(!page.contains("class=\"verdicts\"") && page.contains("is fast, None</p>"), "{page}");
     report.parts[0].comparisons.clear();
     assert!(!html(&report).contains(">Comparisons<"));
+}
+
+/// The study with the sums of windows as its first factor, over a path of 100 ms.
+fn with_sums(plot: StudyPlot) -> (StudyReport, Vec<StudyRun>) {
+    let (mut report, runs) = results(vec![plot], |cell, _| 1e6 * (cell + 1) as f64);
+    let plan = &mut report.parts[0].plan;
+    plan.factors[0] = factor("total_window", &["1", "2", "3"], &[1.0, 2.0, 3.0]);
+    plan.fixed = vec![factor("rtt", &["100ms"], &[0.1])];
+    (report, runs)
+}
+
+#[test]
+fn lines_over_the_window_of_each_stream_have_the_rate_of_the_window_as_a_reference() {
+    let reference = StudyPlot {
+        x: Some("window".to_owned()),
+        reference: Some(record::Reference::WindowOverRtt),
+        note: Some(HOSTILE.to_owned()),
+        ..plot(PlotKind::Lines, Figure::Throughput)
+    };
+    let (report, runs) = with_sums(reference.clone());
+    let files = html::study_plots(&report, &[runs]);
+    let svg = &files[0].svg;
+    assert!(files[0].name.contains("goodput-over-window-per-stream-by-loss"), "{}", files[0].name);
+    // Its own values are on the axis, not those of the factor.
+    for text in [">window per stream</text>", ">64 KiB</text>", ">256 KiB</text>", ">window/RTT<"] {
+        assert!(svg.contains(text), "{text} in {svg}");
+    }
+    assert!(svg.contains("Long dashes: window/RTT, with an RTT of 100 ms."), "{svg}");
+    assert_eq!(svg.matches("class=\"reference\"").count(), 1);
+    // 64 KiB in 100 ms are 5.24 Mbit/s, above the cells' 1 to 3 Mbit/s; 256 KiB leave the plot.
+    let line = svg.split("class=\"reference\"").nth(1).unwrap();
+    let points = line.split("points=\"").nth(1).unwrap().split('"').next().unwrap();
+    let heights: Vec<f64> =
+        points.split(' ').map(|point| point.split(',').nth(1).unwrap().parse().unwrap()).collect();
+    assert!(heights.len() > 3 && heights.len() < 60, "{points}");
+    assert!(heights.windows(2).all(|pair| pair[1] <= pair[0]), "it rises: {points}");
+    assert!(!svg.contains("<script>"));
+    // Without an RTT, and with one that no path has, there is no line, and no panic.
+    for rtt in [f64::NAN, 0.0, -1.0, 1e-300] {
+        let (mut report, runs) = with_sums(reference.clone());
+        report.parts[0].plan.fixed = vec![factor("rtt", &["?"], &[rtt])];
+        let files = html::study_plots(&report, &[runs]);
+        assert!(!files[0].svg.contains(">window/RTT<"), "{rtt}");
+    }
+    // Nor an axis without windows.
+    let (mut report, runs) = with_sums(reference);
+    report.parts[0].cells.iter_mut().for_each(|cell| cell.window_bytes = None);
+    assert!(html::study_plots(&report, &[runs]).is_empty());
+}
+
+#[test]
+fn the_goodput_of_each_stream_counts_all_of_them() {
+    let (mut report, mut runs) = with_sums(plot(PlotKind::Rows, Figure::PerStream));
+    report.parts[0].plan.factors[1].name = "total_streams".to_owned();
+    report.parts[0].cells.iter_mut().for_each(|cell| cell.streams = 8);
+    // Two clients of four streams each.
+    for run in &mut runs {
+        run.flows[0].seconds = 1.0;
+        run.flows.push(run.flows[0].clone());
+    }
+    let svg = &html::study_plots(&report, &[runs])[0].svg;
+    // Of 2 x 9 Mbit/s in the last cell.
+    assert!(svg.contains("2.25 Mbit/s"), "{svg}");
+}
+
+#[test]
+fn what_is_not_reproduced_is_no_failure_and_has_its_reason() {
+    let (mut report, runs) = results(Vec::new(), |_, _| 1e6);
+    let trend = record::StudyTrend {
+        name: "more-hosts".to_owned(),
+        published: Some("slightly better".to_owned()),
+        cited: vec![cited()],
+        expected: None,
+        expected_by: None,
+        measured: Some("the same".to_owned()),
+        holds: Some(false),
+        not_reproduced: Some(HOSTILE.to_owned()),
+    };
+    report.trends = vec![trend];
+    let html = html::study(&StudyPage {
+        report: &report,
+        runs: &[runs],
+        plans: &[String::new()],
+        command: "",
+        host: "",
+        pages: &[Vec::new()],
+    });
+    assert_eq!(balanced(&html), Ok(()));
+    assert!(html.contains(">not reproduced<") && !html.contains(">fails<"), "{html}");
+    assert!(html.contains("&lt;/svg&gt;&lt;script&gt;alert(1)"), "{html}");
+    // The cells' table has the buffers of hosts and router.
+    assert!(html.contains(">Buffer at hosts<") && html.contains(">64 KiB<"), "{html}");
+    let style = report::terminal::Style { colour: false, width: 80, unicode: true };
+    let text = report::terminal::study(&report, &style);
+    assert!(text.contains("not reproduced") && text.contains("because"), "{text}");
 }

@@ -41,8 +41,12 @@ struct Bare<'a>(&'a Settings);
 
 impl tune::Settings for Bare<'_> {
     fn read(&self, key: &str) -> io::Result<String> {
-        if key == CONGESTION {
-            return Snapshot(self.0).read(key);
+        let here = || Snapshot(self.0).read(key);
+        match key {
+            CONGESTION => return here(),
+            // Kernels before 5.6 do not have it.
+            "net.ipv4.tcp_no_ssthresh_metrics_save" => drop(here()?),
+            _ => {}
         }
         Ok(if key.ends_with("mem") { "0 0 0" } else { "0" }.to_owned())
     }

@@ -7,7 +7,7 @@ use clap::Args;
 use longhaul::study::{
     self, ExportForm, Exported, StudyCompareRequest, StudyExportRequest, StudyReportRequest,
 };
-use record::StudyReport;
+use record::{StudyReport, StudyTrend};
 use report::terminal::{self, Style};
 use std::path::PathBuf;
 
@@ -92,7 +92,7 @@ pub(super) fn shown(report: &StudyReport, json: bool, style: &Style) -> Result<S
     if json { console::json(report) } else { Ok(terminal::study(report, style)) }
 }
 
-/// A trend that fails is a failure; cells without a valid run are not valid, and so is a study
+/// A trend that fails is a failure, unless it is one that a lab need not show; cells without a valid run are not valid, and so is a study
 /// whose runs are all done and do not show a trend.
 pub(super) fn code(report: &StudyReport) -> Code {
     let is_done = |holds: fn(&record::StudyCell) -> bool| {
@@ -100,7 +100,8 @@ pub(super) fn code(report: &StudyReport) -> Code {
     };
     let unmeasured =
         report.done >= report.runs && report.trends.iter().any(|trend| trend.holds.is_none());
-    if report.trends.iter().any(|trend| trend.holds == Some(false)) {
+    let fails = |trend: &StudyTrend| trend.holds == Some(false) && trend.not_reproduced.is_none();
+    if report.trends.iter().any(fails) {
         FAILED
     } else if !is_done(|cell| cell.done == 0 || cell.valid > 0) || unmeasured {
         NOT_VALID
@@ -160,4 +161,27 @@ pub(super) fn export(args: &ExportArgs, console: &mut Console) -> Outcome {
         (Exported::Files(_), ExportForm::Csv | ExportForm::Json) => {}
     }
     Ok(DONE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ended(trend: &str) -> Code {
+        let text = format!(
+            r#"{{"schema": "longhaul.study/1", "version": "0", "name": "s", "question": "?",
+                "answer": [], "quick": true, "runs": 1, "done": 1, "valid": 1, "invalid": 0,
+                "failed": 0, "took_s": 1, "test_s": 1, "parts": [],
+                "trends": [{{"name": "t", "published": "p", "measured": "m", {trend}}}]}}"#
+        );
+        code(&serde_json::from_str(&text).unwrap())
+    }
+
+    #[test]
+    fn a_trend_that_is_not_reproduced_is_no_failure() {
+        assert_eq!(ended(r#""holds": true"#), DONE);
+        assert_eq!(ended(r#""holds": false"#), FAILED);
+        assert_eq!(ended(r#""holds": false, "not_reproduced": "why""#), DONE);
+        assert_eq!(ended(r#""holds": null"#), NOT_VALID);
+    }
 }

@@ -38,8 +38,8 @@ pub(super) struct RunArgs {
     /// Run the full form (default); takes precedence over --quick
     #[arg(long)]
     full: bool,
-    /// Run only what one trend of a built-in study needs
-    #[arg(long, value_name = "TREND")]
+    /// Run only one part of a built-in study, or what one trend needs
+    #[arg(long, value_name = "PART|TREND")]
     only: Option<String>,
     /// Directory for the results [default: NAME.study]
     #[arg(long, value_name = "DIR")]

@@ -26,7 +26,7 @@ const fn case(flag: &'static str, target: Target, command: &'static str) -> Case
     Case { flag, command, target }
 }
 
-pub(crate) const CASES: [Case; 45] = [
+pub(crate) const CASES: [Case; 48] = [
     case("baseline --output", File, "baseline 127.0.0.1 -p {port} -o {}"),
     case("capture --write", File, "capture lo -t 1 -w {}"),
     case("capture --write", File, "capture lo -t 1 -w {} --ring 2:100kB"),
@@ -75,6 +75,9 @@ pub(crate) const CASES: [Case; 45] = [
     case("test --html", File, "test 127.0.0.1 -p {port} -t 1 --html {}"),
     case("test --pcap", File, "test 127.0.0.1 -p {port} -t 1 --pcap {}"),
     case("test --save", File, "test 127.0.0.1 -p {port} -t 1 --save {}"),
+    case("trace --geojson", File, "trace 127.0.0.1 -c 1 --geojson {}"),
+    case("trace --html", File, "trace 127.0.0.1 -c 1 --html {}"),
+    case("trace --kml", File, "trace 127.0.0.1 -c 1 --kml {}"),
     case("watch --record", File, "watch --record {} --count 1 -q"),
 ];
 

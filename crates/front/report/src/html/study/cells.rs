@@ -5,12 +5,36 @@ use crate::html::limit_colours;
 use crate::html::markup::Markup;
 use crate::wording;
 use record::{StudyCell, StudyPart};
-use units::percent;
+use units::{ByteCount, percent};
 
 /// Cells that are listed; the export has all.
 pub(super) const MAX: usize = 1_000;
 
+/// Columns that a part has where one of its cells does.
+#[derive(Debug, Clone, Copy)]
+struct Further {
+    fairness: bool,
+    memory: bool,
+}
+
+impl Further {
+    fn of(part: &StudyPart) -> Self {
+        let any = |has: fn(&StudyCell) -> bool| part.cells.iter().any(has);
+        Further {
+            fairness: any(|cell| cell.fairness.is_some()),
+            memory: any(|cell| cell.host_memory_bytes.is_some()),
+        }
+    }
+
+    fn heads(self) -> Vec<&'static str> {
+        let memory = self.memory.then_some(["Buffer at hosts", "Buffer at router"]);
+        let fairness = self.fairness.then_some("Jain's index");
+        fairness.into_iter().chain(memory.into_iter().flatten()).collect()
+    }
+}
+
 pub(super) fn table(m: &mut Markup, part: &StudyPart, pages: &[usize]) {
+    let further = Further::of(part);
     m.element("section", &[], |m| {
         let title = if part.name.is_empty() {
             "Cells".to_owned()
@@ -20,10 +44,10 @@ pub(super) fn table(m: &mut Markup, part: &StudyPart, pages: &[usize]) {
         m.leaf("h2", &[], &title);
         m.element("div", &[("class", &"runs-table")], |m| {
             m.element("table", &[], |m| {
-                head(m, part);
+                head(m, part, further);
                 m.element("tbody", &[], |m| {
                     for cell in part.cells.iter().take(MAX) {
-                        m.element("tr", &[], |m| row(m, part, cell, pages));
+                        m.element("tr", &[], |m| row(m, part, (cell, further), pages));
                     }
                 });
             });
@@ -39,15 +63,17 @@ pub(super) fn table(m: &mut Markup, part: &StudyPart, pages: &[usize]) {
     });
 }
 
-fn head(m: &mut Markup, part: &StudyPart) {
-    let factors = part.plan.factors.iter().map(|factor| factor.name.as_str());
-    let fairness = part.cells.iter().any(|cell| cell.fairness.is_some());
+fn head(m: &mut Markup, part: &StudyPart, further: Further) {
     let all = ["Valid runs", "Mean goodput", "± 95 %", "Predicted", "Mean / predicted", "Limit"];
-    let heads = ["Cell"].into_iter().chain(factors).chain(all);
-    m.thead(heads.chain(fairness.then_some("Jain's index")));
+    let mut heads = vec!["Cell"];
+    heads.extend(part.plan.factors.iter().map(|factor| factor.name.as_str()));
+    heads.extend(all);
+    heads.extend(further.heads());
+    m.thead(heads);
 }
 
-fn row(m: &mut Markup, part: &StudyPart, cell: &StudyCell, pages: &[usize]) {
+fn row(m: &mut Markup, part: &StudyPart, of: (&StudyCell, Further), pages: &[usize]) {
+    let (cell, further) = of;
     m.element("td", &[], |m| {
         let number = cell.cell + 1;
         if pages.contains(&cell.cell) {
@@ -80,7 +106,13 @@ fn row(m: &mut Markup, part: &StudyPart, cell: &StudyCell, pages: &[usize]) {
             m.text(&"–");
         }
     });
-    if let Some(fairness) = cell.fairness {
-        m.leaf("td", &[], &format!("{fairness:.3}"));
+    if further.fairness {
+        m.leaf("td", &[], &or_dash(cell.fairness.map(|index| format!("{index:.3}"))));
+    }
+    if further.memory {
+        for bytes in [cell.host_memory_bytes, cell.router_memory_bytes] {
+            let text = bytes.map(|bytes| ByteCount::from_bytes(bytes).to_string());
+            m.leaf("td", &[], &or_dash(text));
+        }
     }
 }

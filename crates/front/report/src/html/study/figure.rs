@@ -2,7 +2,7 @@
 
 use crate::axis::{COUNT, MILLIS, RATE, SHARE, SIZE, Unit};
 use model::statistics;
-use record::{Figure, Quantity, RunStatus, StudyCell, StudyPart, StudyPlot, StudyRun};
+use record::{Figure, Quantity, Reference, RunStatus, StudyCell, StudyPart, StudyPlot, StudyRun};
 use std::collections::BTreeMap;
 
 /// Of a mean.
@@ -16,13 +16,17 @@ pub(super) struct Shown {
     /// Such as `Goodput`, with the flow where there are several.
     pub(super) title: String,
     pub(super) units: &'static [Unit],
+    /// A line that it is compared with.
+    pub(super) reference: Option<Reference>,
+    /// The plan's remark.
+    remark: Option<String>,
 }
 
 impl Shown {
     /// The goodput of the cells.
     pub(super) fn goodput() -> Self {
         let title = Figure::Throughput.title().to_owned();
-        Shown { prefix: String::new(), title, units: RATE }
+        Shown { prefix: String::new(), title, units: RATE, reference: None, remark: None }
     }
 
     pub(super) fn of(plot: &StudyPlot) -> Self {
@@ -35,7 +39,14 @@ impl Shown {
             Quantity::Count => COUNT,
         };
         let prefix = plot.title.as_ref().map_or(String::new(), |title| format!("{title}: "));
-        Shown { prefix, title: plot.y.title().to_owned() + &flow, units }
+        let title = plot.y.title().to_owned() + &flow;
+        let (reference, remark) = (plot.reference, plot.note.clone());
+        Shown { prefix, title, units, reference, remark }
+    }
+
+    /// How to read the plot, with the plan's remark.
+    pub(super) fn note(&self, how: &str) -> String {
+        self.remark.iter().fold(how.to_owned(), |how, remark| format!("{how} {remark}"))
     }
 }
 
@@ -47,7 +58,7 @@ pub(super) fn values(
 ) -> BTreeMap<usize, Vec<f64>> {
     let mut all: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
     for run in runs.iter().filter(|run| run.status == RunStatus::Valid) {
-        let streams = streams(part, plot, run.cell);
+        let streams = streams(part, plot, run);
         if let Some(value) = plot.value(run, streams).filter(|value| value.is_finite()) {
             all.entry(run.cell).or_default().push(value);
         }
@@ -77,15 +88,22 @@ pub(super) fn part_of(part: &StudyPart, runs: &[StudyRun], plot: &StudyPlot) -> 
     StudyPart { cells: cells.collect(), ..part.clone() }
 }
 
-/// The streams of a flow of a cell: those of the flow, or of all; a factor's value, a fixed one,
-/// or one.
-fn streams(part: &StudyPart, plot: &StudyPlot, cell: usize) -> u32 {
+/// The streams of a flow of a cell: its share of all; those of the flow, or of all; a factor's value,
+/// a fixed one, or one.
+fn streams(part: &StudyPart, plot: &StudyPlot, run: &StudyRun) -> u32 {
     const STREAMS: &str = "streams";
+    const TOTAL: &str = "total_streams";
+    let cell = part.cells.get(run.cell);
+    let settings = || part.plan.factors.iter().chain(&part.plan.fixed);
+    if let Some(cell) = cell.filter(|_| settings().any(|setting| setting.name == TOTAL)) {
+        let flows = u32::try_from(run.flows.len()).unwrap_or(u32::MAX).max(1);
+        return cell.streams / flows;
+    }
     let own = plot.flow.as_ref().map(|flow| format!("{flow}.{STREAMS}"));
     let names = own.as_deref().into_iter().chain([STREAMS]);
     let values = names.filter_map(|name| {
         let factor = part.plan.factors.iter().position(|factor| factor.name == name);
-        let varied = factor.and_then(|at| part.cells.get(cell)?.values.get(at));
+        let varied = factor.and_then(|at| cell?.values.get(at));
         let fixed = part.plan.fixed.iter().find(|fixed| fixed.name == name);
         varied.or_else(|| fixed.and_then(|fixed| fixed.values.first()))
     });

@@ -10,14 +10,18 @@ const MAX_PLOTS: usize = 6;
 /// Values of a factor up to which a surface and a heatmap are drawn.
 const MAX_VALUES: usize = 100;
 
+/// The name of an axis that is no factor.
+pub(super) const WINDOW_PER_STREAM: &str = "window per stream";
+
 /// Most cells of a plot of rows.
 const MAX_ROWS: usize = 40;
 
 /// What is on the axes, as indices of factors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Plotted {
-    /// A line for each value of `series` over the values of `x`.
-    Lines { x: usize, series: Option<usize> },
+    /// A line for each value of `series` over the values of `x`, or, where that is the sum of the
+    /// windows, over the window of each stream.
+    Lines { x: usize, series: Option<usize>, per_stream: bool },
     /// A field for each pair of values.
     Heatmap { x: usize, y: usize },
     /// The same as heights.
@@ -54,9 +58,10 @@ impl PartPlot {
         let words = (0..factors.len()).filter(several).find(|at| !numeric.contains(at));
         let kinds = match numeric.as_slice() {
             [] => vec![Plotted::Rows],
-            [x] => vec![Plotted::Lines { x: *x, series: words }],
+            [x] => vec![Plotted::Lines { x: *x, series: words, per_stream: false }],
             [x, y, ..] => {
-                let mut kinds = vec![Plotted::Lines { x: *x, series: Some(*y) }];
+                let lines = Plotted::Lines { x: *x, series: Some(*y), per_stream: false };
+                let mut kinds = vec![lines];
                 let enough = |at: &usize| (3..=MAX_VALUES).contains(&factors[*at].values.len());
                 if enough(x) && enough(y) {
                     kinds.push(Plotted::Surface { x: *x, y: *y });
@@ -71,13 +76,16 @@ impl PartPlot {
 
     /// The plots of one that the plan names; none of a distribution, which is no plot of cells.
     pub(super) fn named(part: &StudyPart, plot: &StudyPlot) -> Vec<Self> {
-        let factor = |name: &Option<String>| {
-            let name = name.as_ref()?;
-            part.plan.factors.iter().position(|factor| factor.name == *name)
-        };
+        let named = |name: &str| part.plan.factors.iter().position(|factor| factor.name == name);
+        let factor = |name: &Option<String>| named(name.as_ref()?);
         let (x, by) = (factor(&plot.x), factor(&plot.by));
+        let of_sum = named("total_window").filter(|_| plot.x.as_deref() == Some("window"));
         let plotted = match (plot.kind, x, by) {
-            (PlotKind::Lines, Some(x), series) => Plotted::Lines { x, series },
+            (PlotKind::Lines, Some(x), series) => Plotted::Lines { x, series, per_stream: false },
+            (PlotKind::Lines, None, series) => match of_sum {
+                Some(x) => Plotted::Lines { x, series, per_stream: true },
+                None => return Vec::new(),
+            },
             (PlotKind::Surface, Some(x), Some(y)) => Plotted::Surface { x, y },
             (PlotKind::Heatmap, Some(x), Some(y)) => Plotted::Heatmap { x, y },
             (PlotKind::Rows, ..) => Plotted::Rows,
@@ -89,7 +97,7 @@ impl PartPlot {
     /// A plot for each combination of the factors that are on no axis.
     fn of(part: &StudyPart, plotted: Plotted, shown: &Shown) -> Vec<Self> {
         let on_axis = match plotted {
-            Plotted::Lines { x, series } => vec![Some(x), series],
+            Plotted::Lines { x, series, .. } => vec![Some(x), series],
             Plotted::Heatmap { x, y } | Plotted::Surface { x, y } => vec![Some(x), Some(y)],
             Plotted::Rows => {
                 return vec![PartPlot { plotted, fixed: Vec::new(), shown: shown.clone() }];
@@ -116,10 +124,11 @@ impl PartPlot {
         let name = |at: usize| part.plan.factors.get(at).map_or("", |factor| factor.name.as_str());
         let title = &self.shown.title;
         let axes = match self.plotted {
-            Plotted::Lines { x, series: Some(series) } => {
-                format!("{title} over {}, by {}", name(x), name(series))
+            Plotted::Lines { x, series, per_stream } => {
+                let x = if per_stream { WINDOW_PER_STREAM } else { name(x) };
+                let by = series.map_or(String::new(), |by| format!(", by {}", name(by)));
+                format!("{title} over {x}{by}")
             }
-            Plotted::Lines { x, series: None } => format!("{title} over {}", name(x)),
             Plotted::Heatmap { x, y } => format!("{title} over {} and {}", name(x), name(y)),
             Plotted::Surface { x, y } => {
                 format!("{title} over {} and {}, as a surface", name(x), name(y))
