@@ -129,7 +129,7 @@ fn noun(setting: &Setting, level: &Level) -> String {
         Setting::Protocol => text.to_uppercase(),
         Setting::Program => text.to_owned(),
         Setting::Ip => format!("IPv{text}"),
-        Setting::Streams if text == "1" => "1 stream".to_owned(),
+        Setting::Streams | Setting::TotalStreams if text == "1" => "1 stream".to_owned(),
         Setting::Streams => format!("{text} streams"),
         Setting::Window => format!("a window of {text}"),
         Setting::TotalStreams => format!("{text} streams in all"),

@@ -179,12 +179,14 @@ fn trend(m: &mut Markup, trend: &StudyTrend) {
                 m.leaf("p", &[("class", &"place")], source);
             }
         });
-        m.leaf("td", &[("data-label", &"Measured")], &measured);
-        m.element("td", &[("data-label", &"Verdict")], |m| {
-            m.leaf("span", &[("class", &class)], &verdict);
+        m.element("td", &[("data-label", &"Measured")], |m| {
+            m.text(&measured);
             if let Some(reason) = reason {
                 m.leaf("p", &[("class", &"note")], &reason);
             }
+        });
+        m.element("td", &[("data-label", &"Verdict")], |m| {
+            m.leaf("span", &[("class", &class)], &verdict);
         });
     });
 }

@@ -441,9 +441,16 @@ fn the_goodput_of_each_stream_counts_all_of_them() {
         run.flows[0].seconds = 1.0;
         run.flows.push(run.flows[0].clone());
     }
-    let svg = &html::study_plots(&report, &[runs])[0].svg;
+    let html = html::study(&StudyPage {
+        report: &report,
+        runs: &[runs],
+        plans: &[String::new()],
+        command: "",
+        host: "",
+        pages: &[Vec::new()],
+    });
     // Of 2 x 9 Mbit/s in the last cell.
-    assert!(svg.contains("2.25 Mbit/s"), "{svg}");
+    assert!(html.contains("<td>2.25 Mbit/s</td>"), "{html}");
 }
 
 #[test]
