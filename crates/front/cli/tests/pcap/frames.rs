@@ -1,8 +1,5 @@
 //! Frames of every encapsulation that is dissected, and pcap files of them.
 
-#[path = "messages.rs"]
-mod messages;
-
 /// An Ethernet frame of that type.
 pub(crate) fn ethernet(kind: u16, payload: &[u8]) -> Vec<u8> {
     let addresses = [2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1];
@@ -232,7 +229,7 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<u8>)> {
     ]
     .into_iter()
     .chain(tunnels())
-    .chain(messages::frames())
+    .chain(crate::messages::frames())
     .collect()
 }
 

@@ -1,9 +1,12 @@
 //! Frames with messages of multicast DNS, DHCPv6 and the spanning tree.
 
-use super::{IPV4, IPV6, ethernet, ipv4, ipv6, udp};
+use crate::frames::{ethernet, ipv4, ipv6, udp};
+
+const IPV4: u16 = 0x0800;
+const IPV6: u16 = 0x86dd;
 
 /// Frames of Ethernet: name and bytes.
-pub(super) fn frames() -> Vec<(&'static str, Vec<u8>)> {
+pub(crate) fn frames() -> Vec<(&'static str, Vec<u8>)> {
     let in_v4 = |ports, payload: &[u8]| ethernet(IPV4, &ipv4(17, 0, &udp(ports, payload)));
     let in_v6 = |ports, payload: &[u8]| ethernet(IPV6, &ipv6(17, &udp(ports, payload)));
     let relayed = [&[12, 1][..], &address(4), &address(5), &option(9, &solicit())].concat();
@@ -51,7 +54,7 @@ fn address(last: u8) -> Vec<u8> {
 
 const DUID: [u8; 14] = [0, 1, 0, 1, 0x2a, 1, 2, 3, 2, 0, 0, 0, 0, 1];
 
-fn solicit() -> Vec<u8> {
+pub(crate) fn solicit() -> Vec<u8> {
     [
         vec![1, 0x10, 0x20, 0x30],
         option(1, &DUID),
@@ -80,7 +83,7 @@ fn reply() -> Vec<u8> {
 }
 
 /// A configuration BPDU, or the beginning of one of RSTP and MSTP.
-fn configuration(version: u8, kind: u8, flags: u8) -> Vec<u8> {
+pub(crate) fn configuration(version: u8, kind: u8, flags: u8) -> Vec<u8> {
     let mut bytes = vec![0, 0, version, kind, flags];
     bytes.extend([0x80, 1, 2, 0, 0, 0, 0, 7, 0, 0, 0x4e, 0x20, 0x90, 2, 2, 0, 0, 0, 0, 8]);
     bytes.extend([0x80, 3, 1, 0x80, 20, 0, 2, 0, 15, 0]);
@@ -105,7 +108,7 @@ fn padded(payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-fn bpdu(bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn bpdu(bytes: &[u8]) -> Vec<u8> {
     padded(&[&[0x42, 0x42, 3][..], bytes].concat())
 }
 
