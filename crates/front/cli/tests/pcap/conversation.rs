@@ -1,7 +1,6 @@
 //! A made-up capture with something of everything that people filter for, a second between packets.
 
 use crate::frames::{ethernet, tcp_with, udp};
-use crate::messages::{bpdu, configuration, solicit};
 
 const CLIENT: [u8; 4] = [192, 0, 2, 1];
 const SERVER: [u8; 4] = [198, 51, 100, 7];
@@ -239,8 +238,6 @@ pub(crate) fn frames() -> Vec<Vec<u8>> {
         ping(0),
         tagged,
         ethernet(0x88cc, &lldp),
-        datagram(true, [546, 547], &solicit()),
-        bpdu(&configuration(0, 0, 0x81)),
     ]);
     all
 }

@@ -54,7 +54,7 @@ fn address(last: u8) -> Vec<u8> {
 
 const DUID: [u8; 14] = [0, 1, 0, 1, 0x2a, 1, 2, 3, 2, 0, 0, 0, 0, 1];
 
-pub(crate) fn solicit() -> Vec<u8> {
+fn solicit() -> Vec<u8> {
     [
         vec![1, 0x10, 0x20, 0x30],
         option(1, &DUID),
@@ -83,7 +83,7 @@ fn reply() -> Vec<u8> {
 }
 
 /// A configuration BPDU, or the beginning of one of RSTP and MSTP.
-pub(crate) fn configuration(version: u8, kind: u8, flags: u8) -> Vec<u8> {
+fn configuration(version: u8, kind: u8, flags: u8) -> Vec<u8> {
     let mut bytes = vec![0, 0, version, kind, flags];
     bytes.extend([0x80, 1, 2, 0, 0, 0, 0, 7, 0, 0, 0x4e, 0x20, 0x90, 2, 2, 0, 0, 0, 0, 8]);
     bytes.extend([0x80, 3, 1, 0x80, 20, 0, 2, 0, 15, 0]);
@@ -108,7 +108,7 @@ fn padded(payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-pub(crate) fn bpdu(bytes: &[u8]) -> Vec<u8> {
+fn bpdu(bytes: &[u8]) -> Vec<u8> {
     padded(&[&[0x42, 0x42, 3][..], bytes].concat())
 }
 
