@@ -86,10 +86,8 @@ applications! {
     Dtls "dtls" "DTLS" { Udp [853, 2221, 5684, 5868] }
     Ssh "ssh" "SSH" { Tcp [22, 29418] }
     Dns "dns" "DNS" { Tcp [53, 5353] Udp [53] }
-    Mdns "mdns" "Multicast DNS" { Udp [5353] }
     Llmnr "llmnr" "LLMNR" { Udp [5355] }
     Dhcp "dhcp" "DHCP" { Udp [67, 68, 4011] }
-    Dhcpv6 "dhcpv6" "DHCPv6" { Udp [546, 547] }
     Ntp "ntp" "NTP" { Tcp [123] Udp [123] }
     Ptp "ptp" "PTP" { Udp [319, 320] EtherType [0x88f7] }
     Snmp "snmp" "SNMP" { Tcp [161, 162] Udp [161, 162, 8161] }
@@ -193,8 +191,8 @@ impl<'a> Payload<'a> {
         let number =
             |at: usize| bytes.get(at..)?.first_chunk::<2>().map(|bytes| u16::from_be_bytes(*bytes));
         let carrier = match protocol {
-            Protocol::Tcp => Carrier::Tcp,
             // What is dissected has a layer of its own.
+            Protocol::Tcp if is_last(view, place) => Carrier::Tcp,
             Protocol::Udp if is_last(view, place) => Carrier::Udp,
             Protocol::Ethernet => return Self::typed(Carrier::EtherType, number(12)?, payload),
             Protocol::Vlan => return Self::typed(Carrier::EtherType, number(2)?, payload),
@@ -235,10 +233,10 @@ impl<'a> Payload<'a> {
         self.application == application || inner == Some(application)
     }
 
-    /// Whether `application` is its protocol, or that of its fields: those of multicast DNS are
-    /// those of DNS.
+    /// Whether `application` is its protocol, or that of its fields: those of LLMNR are those of
+    /// DNS.
     pub(crate) fn has_fields_of(&self, application: Application) -> bool {
-        let is_dns = matches!(self.application, Application::Mdns | Application::Llmnr);
+        let is_dns = self.application == Application::Llmnr;
         self.application == application || (application == Application::Dns && is_dns)
     }
 }

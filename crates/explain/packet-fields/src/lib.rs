@@ -10,6 +10,7 @@
 //! | [`field`] | the table of fields, and the names of protocols |
 //! | [`application`] | protocols of payloads, by port and type |
 //! | [`expert`] | Wireshark's expert information |
+//! | [`iperf3_control`] | iperf3's control connections |
 //! | [`follow`] | the payload of a stream in order |
 //! | [`value`] | values and how they are shown |
 //! | [`view`] | a packet, and what is known of its TCP stream |
@@ -25,6 +26,7 @@ pub mod expert;
 pub mod field;
 pub mod filter;
 pub mod follow;
+pub mod iperf3_control;
 mod lookup;
 mod names;
 pub mod summary;

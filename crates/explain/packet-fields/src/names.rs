@@ -3,6 +3,7 @@
 use crate::expert::{Group, Severity};
 use crate::field::Field;
 use crate::value::FieldKind;
+use iperf3_proto::State;
 
 type Names = &'static [(i64, &'static str)];
 
@@ -115,7 +116,7 @@ const OPCODES: Names = &[
     (5, "Dynamic update"),
 ];
 
-const DNS_TYPES: Names = &[
+pub(crate) const DNS_TYPES: Names = &[
     (1, "A (Host Address)"),
     (2, "NS (authoritative Name Server)"),
     (5, "CNAME (Canonical NAME for an alias)"),
@@ -163,6 +164,57 @@ const DHCP_MESSAGES: Names = &[
     (8, "Inform"),
 ];
 
+pub(crate) const DHCPV6_MESSAGES: Names = &[
+    (1, "Solicit"),
+    (2, "Advertise"),
+    (3, "Request"),
+    (4, "Confirm"),
+    (5, "Renew"),
+    (6, "Rebind"),
+    (7, "Reply"),
+    (8, "Release"),
+    (9, "Decline"),
+    (10, "Reconfigure"),
+    (11, "Information-request"),
+    (12, "Relay-forw"),
+    (13, "Relay-reply"),
+];
+
+const STP_VERSIONS: Names = &[
+    (0, "Spanning Tree"),
+    (2, "Rapid Spanning Tree"),
+    (3, "Multiple Spanning Tree"),
+    (4, "Shortest Path Tree"),
+];
+
+const STP_TYPES: Names = &[
+    (0, "Configuration"),
+    (2, "Rapid/Multiple Spanning Tree"),
+    (0x80, "Topology Change Notification"),
+];
+
+const STP_PORT_ROLES: Names =
+    &[(0, "Unknown"), (1, "Alternate or Backup"), (2, "Root"), (3, "Designated")];
+
+const fn state(state: State) -> (i64, &'static str) {
+    (state as i8 as i64, state.name())
+}
+
+const IPERF3_STATES: Names = &[
+    state(State::TestStart),
+    state(State::TestRunning),
+    state(State::TestEnd),
+    state(State::ParamExchange),
+    state(State::CreateStreams),
+    state(State::ServerTerminate),
+    state(State::ClientTerminate),
+    state(State::ExchangeResults),
+    state(State::DisplayResults),
+    state(State::IperfDone),
+    state(State::AccessDenied),
+    state(State::ServerError),
+];
+
 const NTP_MODES: Names = &[
     (1, "symmetric active"),
     (2, "symmetric passive"),
@@ -204,6 +256,11 @@ pub(crate) fn of(field: Field) -> Names {
         Field::TlsHandshakeType => HANDSHAKE_TYPES,
         Field::TlsHandshakeVersion | Field::TlsRecordVersion => TLS_VERSIONS,
         Field::DhcpOptionDhcp => DHCP_MESSAGES,
+        Field::Dhcpv6MsgType => DHCPV6_MESSAGES,
+        Field::StpVersion => STP_VERSIONS,
+        Field::StpType => STP_TYPES,
+        Field::StpFlagsPortRole => STP_PORT_ROLES,
+        Field::Iperf3State => IPERF3_STATES,
         Field::NtpFlagsMode => NTP_MODES,
         Field::EthIg | Field::EthDstIg | Field::EthSrcIg => GROUP_BIT,
         Field::EthLg | Field::EthDstLg | Field::EthSrcLg => LOCAL_BIT,

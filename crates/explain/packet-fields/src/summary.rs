@@ -1,6 +1,7 @@
 //! The columns of a packet list, as Wireshark has them.
 
 mod info;
+mod messages;
 
 use crate::view::PacketView;
 use capture::dissect::Protocol;
@@ -26,7 +27,8 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Fills the columns for a packet. Nothing in them is text of the file.
+    /// Fills the columns for a packet. The only text of the file in them are names of multicast
+    /// DNS, in which other characters than graphic ASCII are replaced.
     pub fn fill(&mut self, view: &PacketView<'_>) {
         self.clear();
         let (mut innermost, mut ip) = (None, None);
@@ -121,6 +123,10 @@ fn title(protocol: Protocol) -> &'static str {
         Protocol::Fddi => "FDDI",
         Protocol::EtherIp => "EtherIP",
         Protocol::Quic => "QUIC",
+        Protocol::Mdns => "MDNS",
+        Protocol::Dhcpv6 => "DHCPv6",
+        Protocol::Stp => "STP",
+        Protocol::Iperf3 => "iperf3",
         Protocol::Truncated => "truncated",
         Protocol::Malformed => "malformed",
     }

@@ -5,13 +5,16 @@
 
 mod application;
 mod checksum;
+pub(crate) mod dhcpv6;
 mod dns;
 mod frame;
 pub(crate) mod http;
 mod internet;
+mod iperf3;
 mod lines;
 mod link_layer;
 mod quic;
+pub(crate) mod stp;
 mod stream;
 mod tls;
 mod transport;
@@ -50,6 +53,9 @@ pub(crate) fn of_layer(
         Protocol::Icmp | Protocol::Icmpv6 => internet::icmp(view, header, field, emit),
         Protocol::Gre | Protocol::Vxlan | Protocol::GtpU => transport::tunnel(header, field, emit),
         Protocol::Quic => quic::values(header, field, emit),
+        Protocol::Dhcpv6 => dhcpv6::values(header.bytes, field, emit),
+        Protocol::Stp => stp::values(header, field, emit),
+        Protocol::Iperf3 => iperf3::values(view, header.bytes, field, emit),
         // What has a name is no data.
         Protocol::Data if view.application().is_some() => {}
         Protocol::Data => match field {

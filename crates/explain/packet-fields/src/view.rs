@@ -3,6 +3,7 @@
 use crate::application::{Application, Payload};
 use crate::expert;
 use crate::field::{Field, Owner, Tested};
+use crate::iperf3_control::{ControlConnections, ControlSegment};
 use crate::value::Value;
 use crate::values;
 use capture::conversations::{Conversations, StreamNumber};
@@ -47,6 +48,8 @@ pub struct PacketView<'a> {
     pub segment: Option<&'a TcpSegment<'a>>,
     /// What is known of that.
     pub stream: Option<StreamView>,
+    /// The messages of iperf3's control connection in it.
+    pub iperf3: Option<ControlSegment>,
     /// The conversations up to here.
     pub conversations: &'a Conversations,
     /// Time since the first packet, and since the one before, in ns.
@@ -203,6 +206,7 @@ impl Times {
 pub struct Tracker {
     streams: Streams,
     times: ChunkedList<Times>,
+    iperf3: ControlConnections,
     first_ns: Option<u64>,
     previous_ns: u64,
     /// Time of the last packet that passed.
@@ -225,7 +229,8 @@ impl Tracker {
     pub fn within(rules: Rules, budget: &MemoryBudget) -> Self {
         let times = ChunkedList::new(budget);
         let streams = Streams::within(rules, budget);
-        Tracker { streams, times, first_ns: None, previous_ns: 0, passed_ns: None }
+        let iperf3 = ControlConnections::within(budget);
+        Tracker { streams, times, iperf3, first_ns: None, previous_ns: 0, passed_ns: None }
     }
 
     /// The TCP streams.
@@ -256,12 +261,14 @@ impl Tracker {
         self.previous_ns = now;
         let passed_ns = self.passed_ns.unwrap_or(now);
         let followed = segment.zip(stream);
+        let iperf3 = followed.and_then(|(segment, stream)| self.iperf3.add(segment, stream));
         let stream = followed.and_then(|(segment, stream)| self.follow(packet, segment, stream));
         PacketView {
             packet,
             layers,
             segment,
             stream,
+            iperf3,
             conversations,
             since_first_ns: since(now, first_ns),
             since_previous_ns: since(now, previous_ns),

@@ -8,13 +8,19 @@ use capture::hierarchy::Hierarchy;
 use capture::overview::Overview;
 use capture::{LinkType, MemoryBudget, Seed};
 use capture_merge::CapturedPackets;
+use packet_fields::iperf3_control::ControlConnections;
+use packet_fields::{Summary, Tracker, detail};
+use tcp_analysis::Rules;
 
-/// A file, read to its end or to where it breaks off, and everything that is counted.
+/// A file, read to its end or to where it breaks off, everything that is counted, and everything
+/// that is shown of its packets.
 pub(crate) fn file(input: &[u8]) {
     let Ok(mut reader) = Reader::new(input).map_err(|broken| broken.to_string()) else { return };
     let seed = Seed([1, 2]);
     let (mut layers, mut overview) = (Layers::new(), Overview::default());
     let (mut hierarchy, mut conversations) = (Hierarchy::new(seed), Conversations::new(seed));
+    let (mut tracker, mut summary) = (Tracker::new(Rules::default()), Summary::default());
+    let mut iperf3 = ControlConnections::within(&MemoryBudget::new(1 << 20));
     loop {
         let packet = match reader.next_packet() {
             Ok(Some(packet)) => packet,
@@ -26,9 +32,16 @@ pub(crate) fn file(input: &[u8]) {
         };
         dissect(packet.link, packet.data, packet.original_len, &mut layers);
         overview.add(&packet, &layers);
-        hierarchy.add(&layers, packet.original_len);
         let segment = layers.tcp(packet.data);
-        conversations.add(&packet, &layers, segment.as_ref());
+        let segment = segment.as_ref();
+        let stream = conversations.add(&packet, &layers, segment);
+        let named = iperf3.name(&layers, segment, stream);
+        let layers = named.as_ref().unwrap_or(&layers);
+        hierarchy.add(layers, packet.original_len);
+        let view = tracker.add(&packet, layers, segment, stream, &conversations);
+        summary.fill(&view);
+        assert!(summary.info.chars().all(|c| !c.is_control()), "{:?}", summary.info);
+        assert!(!detail::layers(&view).is_empty());
         let _ = (packet.options.comments().count(), packet.options.dropped());
     }
     assert_eq!(reader.summary().packets, overview.packets);

@@ -11,9 +11,11 @@
 //! ```
 
 mod interfaces;
+mod permission;
 
 pub use interfaces::interfaces;
 pub use live_capture::{DEFAULT_BUFFER, DEFAULT_SNAPLEN, MAX_SNAPLEN, Output, WriteFormat};
+pub use permission::may_need_permission;
 
 use crate::{Fault, Field, Problem, StopFlag};
 use host::privileges::{self, User};

@@ -15,6 +15,7 @@ mod gather;
 mod path;
 
 pub use ::doctor::{DoctorCommands, DoctorDocument, PastedReport, System};
+pub(crate) use gather::default_devices;
 pub use gather::{Asked, Root, gather, this_nic};
 pub use path::{PathProbe, path};
 

@@ -179,6 +179,17 @@ impl Layers {
         ip::flow_key(data.get(layer.start as usize..)?, 0, 0, 0)
     }
 
+    /// Names the data behind the innermost TCP or UDP header, which is of a protocol that takes
+    /// more than this packet to tell.
+    pub fn name_payload(&mut self, protocol: Protocol) {
+        let place = self.transport().map(|place| place + 1).filter(|place| *place < self.count);
+        if let Some(number) = place.and_then(|place| self.path.get_mut(place))
+            && *number == Protocol::Data as u8
+        {
+            *number = protocol as u8;
+        }
+    }
+
     /// The protocols by number, as one value: equal for packets with equal layers.
     #[inline]
     pub(crate) fn path(&self) -> u128 {
@@ -277,6 +288,12 @@ impl Walk<'_, '_> {
             };
             self.out.count = place + 1;
         }
+    }
+
+    /// Records a protocol that has all that follows.
+    fn last(&mut self, protocol: Protocol) -> Next {
+        self.push(protocol, self.end.saturating_sub(self.at));
+        Next::Stop
     }
 
     /// Adds `length` bytes to the header recorded last, and moves behind them.

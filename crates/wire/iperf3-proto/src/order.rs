@@ -40,7 +40,7 @@ impl fmt::Display for Role {
 }
 
 /// State of the control connection, as one end sees it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Order {
     role: Role,
     at: Point,

@@ -1,7 +1,7 @@
 //! The last column: ports, flags and numbers of TCP, what an ICMP message or an ARP packet
 //! says.
 
-use super::{MARKS, Summary};
+use super::{MARKS, Summary, messages};
 use crate::field::Field;
 use crate::value::Value;
 use crate::values::acknowledgment;
@@ -90,6 +90,15 @@ pub(super) fn write(
             None => Ok(()),
         },
         Protocol::Quic => quic(out, number(Field::QuicVersion), number(Field::QuicPacketType)),
+        Protocol::Mdns => messages::mdns(out, view),
+        Protocol::Dhcpv6 => messages::dhcpv6(out, view),
+        Protocol::Stp => messages::stp(out, view),
+        Protocol::Iperf3 => {
+            if let Some(stream) = &view.stream {
+                marks(&mut summary.marks, stream)?;
+            }
+            messages::iperf3(out, view)
+        }
         Protocol::Truncated => out.write_str("captured in part: a header is cut off"),
         Protocol::Malformed => out.write_str("a header contradicts the packet's length"),
         _ => Ok(()),

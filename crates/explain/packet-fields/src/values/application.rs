@@ -1,16 +1,24 @@
-//! The fields of payloads: HTTP, DNS, TLS, DHCP, NTP, SSH, and protocols of lines. Each segment is read by itself.
+//! The fields of payloads: HTTP, DNS, TLS, DHCP, NTP, SSH, and protocols of lines. Each segment is
+//! read by itself.
 
-use super::{Emit, dns, http, lines, tls};
+use super::dns::{self, Message};
+use super::{Emit, http, lines, tls};
 use crate::application::{Application, Payload};
 use crate::field::Field;
 use crate::value::Value;
 use crate::view::PacketView;
+use capture::dissect::Protocol;
 
 pub(crate) fn values(view: &PacketView<'_>, owner: Application, field: Field, emit: Emit<'_>) {
+    if owner == Application::Dns
+        && let Some(bytes) = multicast_dns(view)
+    {
+        return dns::values(Message { bytes, is_multicast: true }, field, emit);
+    }
     let Some(payload) = Payload::of(view).filter(|it| it.has_fields_of(owner)) else { return };
     match owner {
         Application::Http => http::values(payload.bytes, field, emit),
-        Application::Dns => dns::values(&payload, field, emit),
+        Application::Dns => dns::values(Message::of(&payload), field, emit),
         Application::Tls => tls::values(payload.bytes, field, emit),
         Application::Dhcp => dhcp(payload.bytes, field, emit),
         Application::Ntp => ntp(payload.bytes, field, emit),
@@ -20,6 +28,13 @@ pub(crate) fn values(view: &PacketView<'_>, owner: Application, field: Field, em
         Application::Ssh => ssh(payload.bytes, field, emit),
         _ => {}
     }
+}
+
+/// The message of multicast DNS, which has a layer of its own.
+fn multicast_dns<'a>(view: &PacketView<'a>) -> Option<&'a [u8]> {
+    let mut layers = view.layers.iter().enumerate();
+    let (place, (_, layer)) = layers.find(|(_, (protocol, _))| *protocol == Protocol::Mdns)?;
+    Some(view.bytes(place, layer))
 }
 
 /// Big-endian number of so many bytes.

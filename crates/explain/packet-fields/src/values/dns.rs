@@ -1,7 +1,7 @@
-//! DNS (RFC 1035, section 4): header, questions and records.
+//! DNS (RFC 1035, section 4), also multicast (RFC 6762): header, questions and records.
 
 use super::Emit;
-use super::application::number;
+use super::application::{number, put_text};
 use crate::application::Payload;
 use crate::field::Field;
 use crate::value::Value;
@@ -15,9 +15,35 @@ const MAX_POINTERS: usize = 16;
 
 const HEADER: usize = 12;
 
-pub(super) fn values(payload: &Payload<'_>, field: Field, emit: Emit<'_>) {
-    // Over TCP, a length goes before a message.
-    let message = payload.bytes.get(if payload.is_stream { 2 } else { 0 }..).unwrap_or_default();
+/// A message.
+#[derive(Clone, Copy)]
+pub(super) struct Message<'a> {
+    pub(super) bytes: &'a [u8],
+    /// True for multicast DNS, in which the first bit of a class is a flag (RFC 6762, section 18).
+    pub(super) is_multicast: bool,
+}
+
+impl<'a> Message<'a> {
+    /// The message in a payload: over TCP, a length goes before it.
+    pub(super) fn of(payload: &Payload<'a>) -> Self {
+        let bytes = payload.bytes.get(if payload.is_stream { 2 } else { 0 }..);
+        Message { bytes: bytes.unwrap_or_default(), is_multicast: false }
+    }
+
+    /// The class at `at`.
+    fn class(self, at: usize) -> Option<i64> {
+        let mask = if self.is_multicast { 0x7fff } else { 0xffff };
+        number(self.bytes, at, 2).map(|class| class & mask)
+    }
+
+    /// The flag in the class at `at`.
+    fn class_flag(self, at: usize) -> Option<i64> {
+        number(self.bytes, at, 2).filter(|_| self.is_multicast).map(|class| class >> 15)
+    }
+}
+
+pub(super) fn values(it: Message<'_>, field: Field, emit: Emit<'_>) {
+    let message = it.bytes;
     let word = |at| number(message, at, 2);
     let Some(flags) = word(2).filter(|_| message.len() >= HEADER) else { return };
     let is_response = flags >> 15 & 1 == 1;
@@ -37,7 +63,7 @@ pub(super) fn values(payload: &Payload<'_>, field: Field, emit: Emit<'_>) {
         Field::DnsCountAuthRr => word(8),
         Field::DnsCountAddRr => word(10),
         _ => {
-            entries(message, field, emit);
+            entries(it, field, emit);
             return;
         }
     };
@@ -45,7 +71,8 @@ pub(super) fn values(payload: &Payload<'_>, field: Field, emit: Emit<'_>) {
 }
 
 /// Walks over the questions and the records.
-fn entries(message: &[u8], field: Field, emit: Emit<'_>) -> Option<()> {
+fn entries(it: Message<'_>, field: Field, emit: Emit<'_>) -> Option<()> {
+    let message = it.bytes;
     let mut at = HEADER;
     for _ in 0..number(message, 4, 2)?.min(MAX_ENTRIES) {
         let (name, end) = name(message, at)?;
@@ -54,7 +81,8 @@ fn entries(message: &[u8], field: Field, emit: Emit<'_>) -> Option<()> {
             Field::DnsQryName => emit(Value::Text(&name)),
             Field::DnsQryNameLen => emit(Value::Integer(name.len() as i64)),
             Field::DnsQryType => emit(value(end)?),
-            Field::DnsQryClass => emit(value(end + 2)?),
+            Field::DnsQryClass => super::put(it.class(end + 2), emit),
+            Field::DnsQryQu => super::put(it.class_flag(end + 2), emit),
             _ => {}
         }
         at = end + 4;
@@ -63,7 +91,7 @@ fn entries(message: &[u8], field: Field, emit: Emit<'_>) -> Option<()> {
     for _ in 0..records.min(MAX_ENTRIES) {
         let (name, end) = name(message, at)?;
         let length = usize::try_from(number(message, end + 8, 2)?).ok()?;
-        record(message, (&name, end, length), field, emit);
+        record(it, (&name, end, length), field, emit);
         at = end + 10 + length;
     }
     Some(())
@@ -71,31 +99,60 @@ fn entries(message: &[u8], field: Field, emit: Emit<'_>) -> Option<()> {
 
 /// The values in a record whose type is at `end`.
 fn record(
-    message: &[u8],
+    it: Message<'_>,
     (its_name, end, length): (&str, usize, usize),
     field: Field,
     emit: Emit<'_>,
 ) {
-    const A: i64 = 1;
-    const CNAME: i64 = 5;
-    const AAAA: i64 = 28;
-    let kind = number(message, end, 2);
-    let data = message.get(end + 10..end + 10 + length).unwrap_or_default();
+    const OPT: i64 = 41;
+    let kind = number(it.bytes, end, 2);
+    match field {
+        Field::DnsRespName => emit(Value::Text(its_name)),
+        Field::DnsRespType => super::put(kind, emit),
+        // The class and the time to live of OPT are something else (RFC 6891, section 6.1.3).
+        Field::DnsRespClass if kind != Some(OPT) => super::put(it.class(end + 2), emit),
+        Field::DnsRespCacheFlush => super::put(it.class_flag(end + 2), emit),
+        Field::DnsRespTtl if kind != Some(OPT) => super::put(number(it.bytes, end + 4, 4), emit),
+        _ => {
+            let data = it.bytes.get(end + 10..end + 10 + length).unwrap_or_default();
+            in_data(it.bytes, (kind, end + 10, data), field, emit);
+        }
+    }
+}
+
+/// The values in the data of a record, which begin at `at`.
+fn in_data(
+    message: &[u8],
+    (kind, at, data): (Option<i64>, usize, &[u8]),
+    field: Field,
+    emit: Emit<'_>,
+) {
+    let mut put_name = |at| {
+        if let Some((name, _)) = name(message, at) {
+            emit(Value::Text(&name));
+        }
+    };
     match (field, kind, data) {
-        (Field::DnsRespName, ..) => emit(Value::Text(its_name)),
-        (Field::DnsRespType, Some(kind), _) => emit(Value::Integer(kind)),
-        (Field::DnsRespTtl, ..) => super::put(number(message, end + 4, 4), emit),
-        (Field::DnsA, Some(A), &[a, b, c, d]) => {
+        (Field::DnsA, Some(1), &[a, b, c, d]) => {
             emit(Value::Ipv4(u32::from_be_bytes([a, b, c, d])));
         }
-        (Field::DnsAaaa, Some(AAAA), data) => {
+        (Field::DnsAaaa, Some(28), data) => {
             if let Ok(address) = <[u8; 16]>::try_from(data) {
                 emit(Value::Ipv6(u128::from_be_bytes(address)));
             }
         }
-        (Field::DnsCname, Some(CNAME), _) => {
-            if let Some((name, _)) = name(message, end + 10) {
-                emit(Value::Text(&name));
+        (Field::DnsCname, Some(5), _) | (Field::DnsPtr, Some(12), _) => put_name(at),
+        (Field::DnsSrvPriority, Some(33), data) => super::put(number(data, 0, 2), emit),
+        (Field::DnsSrvWeight, Some(33), data) => super::put(number(data, 2, 2), emit),
+        (Field::DnsSrvPort, Some(33), data) => super::put(number(data, 4, 2), emit),
+        (Field::DnsSrvTarget, Some(33), _) => put_name(at + 6),
+        (Field::DnsTxt, Some(16), mut rest) => {
+            while let Some((length, tail)) = rest.split_first() {
+                let Some((text, tail)) = tail.split_at_checked(usize::from(*length)) else {
+                    return;
+                };
+                put_text(text, emit);
+                rest = tail;
             }
         }
         _ => {}

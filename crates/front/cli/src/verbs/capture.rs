@@ -153,6 +153,9 @@ pub(crate) fn run(args: &CaptureArgs, console: &mut Console) -> Outcome {
         packets: args.count,
         duration: args.time,
     };
+    if let Some(note) = permission_note(args, interface, capture::may_need_permission) {
+        console.say(&note);
+    }
     // Until the capture can be ended in good order, signals wait.
     signals::block();
     let stop = StopFlag::new();
@@ -186,6 +189,22 @@ pub(crate) fn run(args: &CaptureArgs, console: &mut Console) -> Outcome {
     document.problem.map_or(Ok(DONE), |problem| Err(problem.into()))
 }
 
+/// What to say before packets are captured that may be other people's.
+fn permission_note(
+    args: &CaptureArgs,
+    interface: &str,
+    may_need_permission: impl FnOnce(&str) -> bool,
+) -> Option<String> {
+    let is_wanted = !args.json && !args.quiet && may_need_permission(interface);
+    let where_to = if interface == "any" { "an interface" } else { interface };
+    is_wanted.then(|| {
+        format!(
+            "note: the default route leads through {where_to}, so the capture may contain other \
+             people's traffic; capture only where you are authorized to"
+        )
+    })
+}
+
 /// The interfaces that can be captured on, and their traffic.
 fn list(json: bool, console: &mut Console) -> Outcome {
     console.live("measuring traffic for 1 s");
@@ -214,4 +233,35 @@ fn introduction(request: &CaptureRequest, snaplen: u32, buffer: ByteCount) -> St
     };
     let interface = &request.interface;
     format!("capturing on {interface}: {kept}, {timestamps}, buffer {buffer}; Ctrl-C ends")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Command {
+        #[command(flatten)]
+        args: CaptureArgs,
+    }
+
+    fn note(words: &str, may_need_permission: bool) -> Option<String> {
+        let args = Command::parse_from(words.split_whitespace()).args;
+        let interface = args.interface.clone().unwrap();
+        permission_note(&args, &interface, |asked| {
+            assert_eq!(asked, interface);
+            may_need_permission
+        })
+    }
+
+    #[test]
+    fn the_note_on_permission_is_for_people_and_only_where_it_applies() {
+        let said = note("capture eth0 -w a.pcap", true).unwrap();
+        assert!(said.contains("through eth0") && said.contains("authorized"), "{said}");
+        assert!(note("capture any -w -", true).unwrap().contains("an interface"));
+        assert_eq!(note("capture eth0 -w a.pcap", false), None);
+        assert_eq!(note("capture eth0 -w a.pcap --json", true), None);
+        assert_eq!(note("capture eth0 -w a.pcap --quiet", true), None);
+    }
 }

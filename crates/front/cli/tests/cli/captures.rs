@@ -134,6 +134,30 @@ fn text_of_the_file_is_cleaned_in_every_form() {
     assert_eq!(text.lines().count(), 2, "{text:?}");
 }
 
+/// Names of hosts in multicast DNS: in the list, in the fields, and in documents.
+#[test]
+fn names_in_messages_are_cleaned() {
+    let message = b"\0\0\0\0\0\x01\0\0\0\0\0\0\x0dhi\x1b]0;ev\x07il\r\n\x05local\0\0\x0c\0\x01";
+    let mut query = datagram(message);
+    query[20..24].copy_from_slice(&[0x14, 0xe9, 0x14, 0xe9]);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("names.pcapng");
+    std::fs::write(&path, capture_of([query].into_iter(), b"")).unwrap();
+    let path = path.to_str().unwrap();
+    for (form, name) in [
+        (&[][..], "PTR hi?]0;ev?il??.local"),
+        (&["-e", "dns.qry.name"], "hi]0;evil"),
+        (&["--packet", "1"], "hi]0;evil"),
+        (&["--packet", "1", "--json"], "hi]0;evil"),
+    ] {
+        let text = printed(&[&["pcap", "packets", path], form].concat());
+        assert!(text.contains(name), "{form:?}: {text:?}");
+        assert!(!text.contains(|c: char| c.is_control() && c != '\n'), "{form:?}: {text:?}");
+    }
+    assert!(printed(&["pcap", "packets", path]).contains("MDNS"));
+    assert!(printed(&["pcap", "hierarchy", path]).contains("mdns"));
+}
+
 /// Rows appear while the pipe stays open, and the first signal ends the program.
 #[test]
 fn a_silent_pipe_is_shown_at_once_and_ended_by_the_first_signal() {

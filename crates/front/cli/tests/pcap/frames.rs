@@ -229,6 +229,7 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<u8>)> {
     ]
     .into_iter()
     .chain(tunnels())
+    .chain(crate::messages::frames())
     .collect()
 }
 

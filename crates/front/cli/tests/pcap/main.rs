@@ -8,6 +8,7 @@ mod conversation;
 mod filters;
 mod flags;
 mod frames;
+mod messages;
 mod packets;
 
 use libtest_mimic::Arguments;
@@ -23,7 +24,7 @@ fn main() -> ExitCode {
         assert!(!stall_retry::required(), "LONGHAUL_REQUIRE_PEERS=1 asks for tshark and a lab");
         eprintln!("tshark is not installed, or no lab can be made here: tests are skipped");
     }
-    let tests: [(&str, bool, fn()); 21] = [
+    let tests: [(&str, bool, fn()); 22] = [
         ("ethernet_frames_one_by_one", false, ethernet_frames),
         ("other_link_types", false, link_types),
         ("streams_that_reuse_ports", false, reused_ports),
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
         ("fields_of_every_encapsulation", false, fields_of_frames),
         ("fields_and_filters_of_a_transfer", true, fields_of_a_transfer),
         ("fields_and_filters_of_pings_and_datagrams", true, fields_of_datagrams),
+        ("states_of_a_test_on_any_port", true, states),
         ("a_lossy_transfer", true, lossy),
         ("a_reordered_and_duplicated_transfer", true, reordered),
         ("pings_and_datagrams", true, pings),
@@ -216,6 +218,28 @@ fn fields_of_datagrams() {
 
 fn reused_ports() {
     compare_frames(1, &frames::reused_ports());
+}
+
+/// The control connection of a test: its states in order, and no packet of data but the cookie.
+fn states() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("lab.pcapng");
+    let program = env!("CARGO_BIN_EXE_longhaul");
+    let server = format!("{program} server --one-off -p 7001");
+    let client = format!("{program} test server -p 7001 -t 1 -b 5mbit");
+    assert!(lab("rate=50mbit,rtt=5ms", &server, &client, Some(&path)), "the lab does not run");
+    let shown = |filter: &str, field: &str| -> Vec<String> {
+        let mut command = Command::new(program);
+        command.args(["pcap", "packets", "-e", field]).arg(&path).arg(filter);
+        let text = String::from_utf8(command.output().unwrap().stdout).unwrap();
+        let cells = text.lines().skip(1).flat_map(|line| line.split(';'));
+        cells.filter(|cell| !cell.is_empty()).map(str::to_owned).collect()
+    };
+    assert_eq!(shown("iperf3.state", "iperf3.state"), ["9", "10", "1", "2", "4", "13", "14", "16"]);
+    let cookies = shown("iperf3.cookie", "iperf3.cookie");
+    assert!(cookies.len() == 2 && cookies[0] == cookies[1], "{cookies:?}");
+    assert_eq!(shown("iperf3.length", "iperf3.length").len(), 3);
+    assert!(shown("iperf3", "frame.number").len() <= 12);
 }
 
 /// Frames cut at any length: the counts of what is whole agree.

@@ -5,6 +5,8 @@ mod device;
 mod machine;
 mod route;
 
+pub(crate) use route::default_devices;
+
 use ::doctor::{Fact, Facts, Nic, Settings};
 use host::{ethtool, netlink::Netlink, wifi};
 use std::cell::RefCell;

@@ -10,6 +10,7 @@ use capture::hierarchy::Hierarchy;
 use capture::overview::Overview;
 use capture::{LeftOut, MemoryBudget, Seed, TABLE_BYTES};
 use host::{clock, file::open_regular, wait};
+use packet_fields::iperf3_control::ControlConnections;
 use std::cell::Cell;
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
@@ -321,6 +322,7 @@ fn whole(
         true => Conversations::of_tcp(seed, &tables.budget),
         false => Conversations::within(seed, &tables.budget),
     };
+    let mut iperf3 = ControlConnections::within(&tables.budget);
     let (mut rounds, mut cut_headers) = (0_u32, 0);
     let mut not_understood = NotUnderstoodCounts::default();
     let broken = 'file: loop {
@@ -336,7 +338,6 @@ fn whole(
         for (packet, layers, stream) in batch.each(&packets) {
             left = left.saturating_sub(1);
             overview.add(&packet, layers);
-            hierarchy.add(layers, packet.original_len);
             not_understood.add(layers.not_understood());
             let segment = layers.tcp(packet.data);
             let segment = segment.as_ref();
@@ -344,6 +345,9 @@ fn whole(
                 if segment.is_none() { layers.tcp_with_cut_options(packet.data) } else { None };
             cut_headers += u64::from(cut.is_some());
             let stream = conversations.add_expected(&packet, layers, segment, stream);
+            let named = iperf3.name(layers, segment, stream);
+            let layers = named.as_ref().unwrap_or(layers);
+            hierarchy.add(layers, packet.original_len);
             let (packet, conversations) = (&packet, &conversations);
             let is_last_of_batch = left == 0;
             let cut = cut.as_ref();

@@ -115,7 +115,7 @@ pub(super) fn protocol(walk: &mut Walk, number: u8) -> Result<Next, Unreadable> 
 /// A protocol whose contents are not dissected: it has all that follows.
 fn terminal(walk: &mut Walk, protocol: Protocol, smallest: usize) -> Result<Next, Unreadable> {
     let rest = walk.end.saturating_sub(walk.at);
-    walk.push(protocol, rest);
+    walk.last(protocol);
     if rest < smallest { Err(Unreadable::Malformed) } else { Ok(Next::Stop) }
 }
 
@@ -178,12 +178,25 @@ fn udp(walk: &mut Walk) -> Result<Next, Unreadable> {
     if let Some(name) = hidden_in_udp([source, destination], walk) {
         return Ok(walk.not_understood(NotUnderstood::Named(name)));
     }
-    if tunnel::is_quic_long_header(walk) {
-        let rest = walk.end.saturating_sub(walk.at);
-        walk.push(Protocol::Quic, rest);
-        return Ok(Next::Stop);
+    if walk.at == walk.end {
+        return Ok(Next::Data);
     }
-    Ok(Next::Data)
+    if let Some(protocol) = told_by_port(source, destination) {
+        return Ok(walk.last(protocol));
+    }
+    Ok(if tunnel::is_quic_long_header(walk) { walk.last(Protocol::Quic) } else { Next::Data })
+}
+
+/// The protocol of a port. The lower port decides, as in Wireshark, where another protocol may
+/// have it.
+fn told_by_port(source: u16, destination: u16) -> Option<Protocol> {
+    const MDNS: u16 = 5353;
+    const FIRST_UNPRIVILEGED: u16 = 1024;
+    match (source.min(destination), source.max(destination)) {
+        (546 | 547, _) => Some(Protocol::Dhcpv6),
+        (MDNS, _) | (FIRST_UNPRIVILEGED.., MDNS) => Some(Protocol::Mdns),
+        _ => None,
+    }
 }
 
 /// Hop-by-hop options, routing, destination options: next header, length in units of 8

@@ -20,6 +20,12 @@ const PPP: u16 = 0x880b;
 /// QinQ before it was standardised.
 const VLAN_9100: u16 = 0x9100;
 
+/// The service access point of the spanning tree protocols (IEEE 802.1Q, 8.13.3).
+const SPANNING_TREE: u8 = 0x42;
+/// Cisco's organisation code, and its type of per-VLAN spanning tree.
+const CISCO: [u8; 3] = [0, 0, 12];
+const PVST: u16 = 0x010b;
+
 /// Largest value of the field that is a length (IEEE 802.3, 3.2.6).
 const LARGEST_LENGTH: u16 = 1500;
 
@@ -137,13 +143,29 @@ pub(super) fn llc(walk: &mut Walk) -> Result<Next, Unreadable> {
     if header[..2] != [0xaa, 0xaa] {
         // An information frame has a control field of two bytes.
         walk.push(Protocol::Llc, if header[2] & 3 == 3 { 3 } else { 4 });
-        return Ok(Next::Data);
+        return Ok(if header == [SPANNING_TREE, SPANNING_TREE, 3] {
+            bpdu(walk)
+        } else {
+            Next::Data
+        });
     }
     let snap: [u8; 8] = walk.header()?;
     walk.push(Protocol::Llc, 8);
     let number = u16::from_be_bytes([snap[6], snap[7]]);
-    // Organisation 0 is EtherTypes.
-    Ok(if snap[3..6] == [0, 0, 0] { Next::EtherType(number) } else { Next::Data })
+    Ok(match [snap[3], snap[4], snap[5]] {
+        // EtherTypes.
+        [0, 0, 0] => Next::EtherType(number),
+        CISCO if number == PVST => bpdu(walk),
+        _ => Next::Data,
+    })
+}
+
+/// A BPDU (IEEE 802.1Q, 14), by its protocol identifier; GARP has another one.
+fn bpdu(walk: &mut Walk) -> Next {
+    match walk.header() {
+        Ok([0, 0]) => walk.last(Protocol::Stp),
+        _ => Next::Data,
+    }
 }
 
 fn cooked(walk: &mut Walk) -> Result<Next, Unreadable> {

@@ -58,6 +58,14 @@ pub enum Protocol {
     EtherIp,
     /// QUIC with a long header.
     Quic,
+    /// Multicast DNS.
+    Mdns,
+    Dhcpv6,
+    /// BPDUs of the spanning tree protocols.
+    Stp,
+    /// Messages of iperf3's control connection, which the caller names:
+    /// [`Layers::name_payload`](super::Layers::name_payload).
+    Iperf3,
     /// Whatever follows the last layer that is known.
     Data,
     /// The packet was captured in part, and ends inside of a header.
@@ -68,7 +76,7 @@ pub enum Protocol {
 
 impl Protocol {
     /// Every protocol, in the order of their numbers.
-    pub const ALL: [Protocol; 44] = [
+    pub const ALL: [Protocol; 48] = [
         Protocol::None,
         Protocol::Ethernet,
         Protocol::LinuxCooked,
@@ -110,12 +118,16 @@ impl Protocol {
         Protocol::Fddi,
         Protocol::EtherIp,
         Protocol::Quic,
+        Protocol::Mdns,
+        Protocol::Dhcpv6,
+        Protocol::Stp,
+        Protocol::Iperf3,
         Protocol::Data,
         Protocol::Truncated,
         Protocol::Malformed,
     ];
 
-    /// The name that Wireshark's filters and `tshark -z io,phs` use.
+    /// The name that Wireshark's filters and `tshark -z io,phs` use; `iperf3` is our own.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -160,6 +172,10 @@ impl Protocol {
             Protocol::Fddi => "fddi",
             Protocol::EtherIp => "etherip",
             Protocol::Quic => "quic",
+            Protocol::Mdns => "mdns",
+            Protocol::Dhcpv6 => "dhcpv6",
+            Protocol::Stp => "stp",
+            Protocol::Iperf3 => "iperf3",
             Protocol::Data => "data",
             Protocol::Truncated => "_ws.short",
             Protocol::Malformed => "_ws.malformed",

@@ -23,15 +23,26 @@ pub(super) fn device(root: &Root, to: Option<IpAddr>) -> Option<String> {
     }
 }
 
+/// The devices of all default routes, in any order.
+pub(crate) fn default_devices(root: &Root) -> Vec<String> {
+    let text = |name: &str| root.text(name).unwrap_or_default();
+    let (v4, v6) = (text("proc/net/route"), text("proc/net/ipv6_route"));
+    routes_v4(&v4, None).chain(routes_v6(&v6, None)).map(|(_, _, name)| name).collect()
+}
+
 /// The matching route: the longest prefix first, then the lowest metric.
 type Found = (u32, std::cmp::Reverse<u32>, String);
 
 fn in_v4(text: &str, to: Option<IpAddr>) -> Option<String> {
+    routes_v4(text, to).max().map(|(_, _, name)| name)
+}
+
+fn routes_v4(text: &str, to: Option<IpAddr>) -> impl Iterator<Item = Found> {
     let to = match to {
         Some(IpAddr::V4(to)) => Some(u32::from_ne_bytes(to.octets())),
         _ => None,
     };
-    let found = text.lines().skip(1).filter_map(|line| -> Option<Found> {
+    text.lines().skip(1).filter_map(move |line| -> Option<Found> {
         let fields: Vec<&str> = line.split_whitespace().collect();
         let number = |at: usize| u32::from_str_radix(fields.get(at)?, 16).ok();
         let (prefix, flags, mask) = (number(1)?, number(3)?, number(7)?);
@@ -40,16 +51,19 @@ fn in_v4(text: &str, to: Option<IpAddr>) -> Option<String> {
         let sound = flags & UP != 0 && flags & REJECT == 0;
         let name = (*fields.first()?).to_owned();
         (leads && sound).then_some((mask.count_ones(), std::cmp::Reverse(metric), name))
-    });
-    found.max().map(|(_, _, name)| name)
+    })
 }
 
 fn in_v6(text: &str, to: Option<IpAddr>) -> Option<String> {
+    routes_v6(text, to).max().map(|(_, _, name)| name)
+}
+
+fn routes_v6(text: &str, to: Option<IpAddr>) -> impl Iterator<Item = Found> {
     let to = match to {
         Some(IpAddr::V6(to)) => Some(u128::from(to)),
         _ => None,
     };
-    let found = text.lines().filter_map(|line| -> Option<Found> {
+    text.lines().filter_map(move |line| -> Option<Found> {
         let fields: Vec<&str> = line.split_whitespace().collect();
         let prefix = u128::from_str_radix(fields.first()?, 16).ok()?;
         let length = u32::from_str_radix(fields.get(1)?, 16).ok().filter(|bits| *bits <= 128)?;
@@ -61,8 +75,7 @@ fn in_v6(text: &str, to: Option<IpAddr>) -> Option<String> {
         let sound = flags & UP != 0 && flags & REJECT == 0;
         let reaches = name != "lo" || to.is_some_and(|to| Ipv6Addr::from(to).is_loopback());
         (leads && sound && reaches).then_some((length, std::cmp::Reverse(metric), name))
-    });
-    found.max().map(|(_, _, name)| name)
+    })
 }
 
 #[cfg(test)]
