@@ -1,6 +1,6 @@
 //! The list of airports, and the cities that they serve.
 
-use crate::{Place, Position};
+use crate::{Location, Position};
 use std::sync::LazyLock;
 
 /// Lines of `code,metropolitan code,city,region,country,latitude,longitude`, sorted by code.
@@ -48,13 +48,13 @@ pub fn airport(code: &str) -> Option<Airport> {
 }
 
 /// The place of an airport's code, or of a metropolitan area's; its name is the code.
-pub(crate) fn place_of_code(code: &str) -> Option<Place> {
+pub(crate) fn place_of_code(code: &str) -> Option<Location> {
     let name = code.to_uppercase();
     if let Some(Airport { position, .. }) = airport(code) {
-        return Some(Place { name, position });
+        return Some(Location { name, position });
     }
     let found: Vec<Airport> = list().filter(|a| a.metropolitan == Some(&*name)).collect();
-    (!found.is_empty()).then(|| Place { name, position: City(found).position() })
+    (!found.is_empty()).then(|| Location { name, position: City(found).position() })
 }
 
 /// Cities with a name: `Paris`; `Paris, FR`; `Portland, Oregon, US`. Where none has exactly that

@@ -24,7 +24,7 @@ const MAX_CHOICES: usize = 5;
 /// A named position.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Place {
+pub struct Location {
     /// The coordinates, or the city with region and country (ISO 3166-1 alpha-2).
     pub name: String,
     /// The position.
@@ -33,7 +33,7 @@ pub struct Place {
 
 /// A text that names no place, or several.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PlaceError {
+pub enum LocationError {
     /// No city of that name has an airport.
     #[error(
         "no place {0:?} is known: give a city with an airport, an IATA code, as in CDG, or \
@@ -62,17 +62,17 @@ fn quoted(choices: &[String]) -> String {
     choices.iter().map(|choice| format!("{choice:?}")).collect::<Vec<_>>().join(", ")
 }
 
-impl FromStr for Place {
-    type Err = PlaceError;
+impl FromStr for Location {
+    type Err = LocationError;
 
-    fn from_str(text: &str) -> Result<Self, PlaceError> {
+    fn from_str(text: &str) -> Result<Self, LocationError> {
         if text.len() > MAX_NAME {
-            return Err(PlaceError::TooLong);
+            return Err(LocationError::TooLong);
         }
         if let Some((latitude, longitude)) = coordinates(text) {
             let position = Position::new(latitude, longitude)
-                .ok_or_else(|| PlaceError::Range(text.to_owned()))?;
-            return Ok(Place { name: position.to_string(), position });
+                .ok_or_else(|| LocationError::Range(text.to_owned()))?;
+            return Ok(Location { name: position.to_string(), position });
         }
         let code = || airports::place_of_code(text);
         // IATA codes are written in capitals: Pau is a city, PAU an airport elsewhere.
@@ -84,9 +84,9 @@ impl FromStr for Place {
         let largest: Vec<City> =
             cities.into_iter().filter(|city| Some(city.size()) == most).collect();
         match largest.as_slice() {
-            [] => code().ok_or_else(|| PlaceError::Unknown(text.to_owned())),
-            [city] => Ok(Place { name: city.name(), position: city.position() }),
-            several => Err(PlaceError::Ambiguous {
+            [] => code().ok_or_else(|| LocationError::Unknown(text.to_owned())),
+            [city] => Ok(Location { name: city.name(), position: city.position() }),
+            several => Err(LocationError::Ambiguous {
                 name: text.to_owned(),
                 choices: several.iter().take(MAX_CHOICES).map(City::name).collect(),
             }),
@@ -100,30 +100,30 @@ fn coordinates(text: &str) -> Option<(f64, f64)> {
     Some((degrees(latitude)?, degrees(longitude)?))
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.name)
     }
 }
 
-impl From<Place> for String {
-    fn from(place: Place) -> String {
+impl From<Location> for String {
+    fn from(place: Location) -> String {
         place.name
     }
 }
 
-impl TryFrom<String> for Place {
-    type Error = PlaceError;
+impl TryFrom<String> for Location {
+    type Error = LocationError;
 
-    fn try_from(text: String) -> Result<Self, PlaceError> {
+    fn try_from(text: String) -> Result<Self, LocationError> {
         text.parse()
     }
 }
 
 #[cfg(feature = "schema")]
-impl schemars::JsonSchema for Place {
+impl schemars::JsonSchema for Location {
     fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Place".into()
+        "Location".into()
     }
 
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {

@@ -1,7 +1,7 @@
 use super::*;
 use proptest::prelude::*;
 
-fn place(text: &str) -> Place {
+fn place(text: &str) -> Location {
     text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
@@ -43,23 +43,26 @@ fn distances_as_published() {
 
 #[test]
 fn wrong_places_name_the_remedy() {
-    let error = |text: &str| text.parse::<Place>().unwrap_err().to_string();
+    let error = |text: &str| text.parse::<Location>().unwrap_err().to_string();
     assert!(error("Atlantis").contains("48.86,2.35"), "{}", error("Atlantis"));
     for text in ["", " ", ",", ", FR", "Paris, DE", "\u{1b}[31m", "nan,nan"] {
         assert!(
-            matches!(text.parse::<Place>(), Err(PlaceError::Unknown(_) | PlaceError::Range(_))),
+            matches!(
+                text.parse::<Location>(),
+                Err(LocationError::Unknown(_) | LocationError::Range(_))
+            ),
             "{text:?}"
         );
     }
     assert!(!error("\u{1b}[31m").contains('\u{1b}'));
     for text in ["91,0", "0,181", "-90.1,0", "inf,0"] {
-        assert!(matches!(text.parse::<Place>(), Err(PlaceError::Range(_))), "{text}");
+        assert!(matches!(text.parse::<Location>(), Err(LocationError::Range(_))), "{text}");
     }
-    let Err(PlaceError::Ambiguous { choices, .. }) = "Springfield".parse::<Place>() else {
+    let Err(LocationError::Ambiguous { choices, .. }) = "Springfield".parse::<Location>() else {
         panic!()
     };
     assert!(choices.len() > 1 && choices.iter().all(|choice| place(choice).name == *choice));
-    assert_eq!("x".repeat(101).parse::<Place>(), Err(PlaceError::TooLong));
+    assert_eq!("x".repeat(101).parse::<Location>(), Err(LocationError::TooLong));
 }
 
 #[test]
@@ -78,8 +81,8 @@ proptest! {
 
     #[test]
     fn a_name_survives(text in "\\PC{0,40}") {
-        if let Ok(place) = text.parse::<Place>() {
-            let again: Place = String::from(place.clone()).parse().unwrap();
+        if let Ok(place) = text.parse::<Location>() {
+            let again: Location = String::from(place.clone()).parse().unwrap();
             prop_assert!(great_circle_km(place.position, again.position) < 300.0);
         }
     }

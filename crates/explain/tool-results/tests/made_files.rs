@@ -194,7 +194,11 @@ fn a_full_line_is_said_and_nothing_is_advised() {
     (0..).zip(&mut file.seconds).for_each(|(at, one): (u64, _)| one.cwnd += 900_000 * (at % 4));
     let (_, finding) = file.explained();
     if matches!(finding.limit, None | Some(Limit::Unknown)) {
-        assert!(finding.sentence.contains("the TCP payload rate of a 1 Gbit/s link"), "{}", finding.sentence);
+        assert!(
+            finding.sentence.contains("the TCP payload rate of a 1 Gbit/s link"),
+            "{}",
+            finding.sentence
+        );
         assert!(finding.remedies.is_empty());
     }
 }

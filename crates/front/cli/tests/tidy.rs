@@ -20,7 +20,7 @@ const LONGEST: usize = 500;
 /// The layers of ARCHITECTURE.md, lowest first. A crate may use crates of lower
 /// layers only.
 const LAYERS: [&[&str]; 8] = [
-    &["problem", "units", "stall-retry", "runs", "pinned-tls", "parquet-file"],
+    &["problem", "units", "stall-retry", "runs", "pinned-tls", "parquet-file", "places"],
     &["bpf", "capture", "model", "record", "iperf3-proto", "iperf2-proto", "link", "control"],
     &["topology", "diagnose", "host", "tcp", "tcp-analysis", "capture-merge", "udt"],
     &[
@@ -40,11 +40,12 @@ const LAYERS: [&[&str]; 8] = [
 ];
 
 /// Crates that have no clock, no I/O, no thread.
-const PURE: [&str; 28] = [
+const PURE: [&str; 29] = [
     "problem",
     "units",
     "runs",
     "parquet-file",
+    "places",
     "pinned-tls",
     "bpf",
     "capture",

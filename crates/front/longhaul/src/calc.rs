@@ -19,7 +19,7 @@ pub use model::calc::{
 };
 pub use model::{BdpReport, Congestion, IpVersion, Question as BdpQuestion, Transfer};
 
-pub use places::Place;
+pub use places::Location;
 
 use crate::{Fault, Problem};
 use model::calc;

@@ -2,7 +2,7 @@
 //! legs between them.
 
 use model::calc::fibre_rtt;
-use places::{Airport, Place, Position, airport, great_circle_km};
+use places::{Airport, Location, Position, airport, great_circle_km};
 use record::{Hop, HopPosition, PositionSource, RouteMap, RoutePoint};
 
 /// Positions nearer than this are one place.
@@ -54,7 +54,7 @@ impl Anchor {
 
 /// Gives hops the positions that their names hint at, and drops positions that are farther than
 /// light travels within the RTT; returns a note for each of the latter.
-pub(crate) fn locate(hops: &mut [Hop], from: Option<&Place>) -> Vec<String> {
+pub(crate) fn locate(hops: &mut [Hop], from: Option<&Location>) -> Vec<String> {
     let mut notes = Vec::new();
     let mut anchors: Vec<Anchor> =
         from.map(|place| Anchor { position: place.position, rtt_ms: 0.0 }).into_iter().collect();
@@ -90,7 +90,7 @@ fn position(hop: &Hop) -> Option<Position> {
 }
 
 /// The route over the ground; `None` with fewer than two places.
-pub(crate) fn route_map(hops: &[Hop], from: Option<&Place>) -> Option<RouteMap> {
+pub(crate) fn route_map(hops: &[Hop], from: Option<&Location>) -> Option<RouteMap> {
     let start = from.map(|place| RoutePoint {
         first_ttl: 0,
         last_ttl: 0,
@@ -154,7 +154,7 @@ mod tests {
     }
 
     fn in_database(ttl: u8, place: &str, best_ms: f64) -> Hop {
-        let Place { name, position } = place.parse().unwrap();
+        let Location { name, position } = place.parse().unwrap();
         let position = HopPosition {
             latitude: position.latitude(),
             longitude: position.longitude(),
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn a_hint_or_database_farther_than_light_travels_is_left_out() {
-        let from: Place = "PDX".parse().unwrap();
+        let from: Location = "PDX".parse().unwrap();
         // Portland to Frankfurt: 8,300 km, 81 ms at least.
         for (best, kept) in [(20.0, false), (90.0, true)] {
             let mut hops = [hop(1, "core.fra1.example.net", best)];
@@ -211,7 +211,8 @@ mod tests {
 
     #[test]
     fn legs_and_countries() {
-        let from: Place = "Boardman".parse().unwrap_or_else(|_| "45.84,-119.70".parse().unwrap());
+        let from: Location =
+            "Boardman".parse().unwrap_or_else(|_| "45.84,-119.70".parse().unwrap());
         let hops = [
             in_database(2, "Seattle", 9.0),
             hop(3, "nowhere.example.net", 9.0),

@@ -11,7 +11,7 @@ use crate::prober::{Prober, Target};
 use crate::resolve::{Family, resolve};
 use crate::route_map;
 use host::{clock, names, wait};
-use places::Place;
+use places::Location;
 use problem::Field;
 use record::{TRACE_SCHEMA, TraceReport};
 use serde::{Deserialize, Serialize};
@@ -77,7 +77,7 @@ pub struct TraceConfig {
     /// MaxMind databases of AS numbers and locations.
     pub databases: Vec<PathBuf>,
     /// Where this host is: the first point of the map.
-    pub from: Option<Place>,
+    pub from: Option<Location>,
 }
 
 /// Probes each hop on the route to a host in rounds. `on_update` gets the report so far

@@ -3,7 +3,7 @@
 use super::result::{Answer, CalcResult, Column, Entries, Row, SHEET_SCHEMA, Table, Value};
 use super::{CalcError, check_rtt};
 use crate::figures;
-use places::{Place, great_circle_km};
+use places::{Location, great_circle_km};
 use units::Rtt;
 
 /// Speed of light in vacuum, km/s (SI).
@@ -27,9 +27,9 @@ const FIBRE_SOURCE: &str = "light in fibre: c / 1.4682 (ITU-T G.652, 1550 nm)";
 #[serde(deny_unknown_fields)]
 pub struct DistanceQuestion {
     /// One end.
-    pub from: Place,
+    pub from: Location,
     /// The other.
-    pub to: Place,
+    pub to: Location,
     /// The measured RTT.
     pub rtt: Option<Rtt>,
 }

@@ -241,9 +241,9 @@ pub(super) fn not_reproduced(trend: &str, quick: bool) -> Option<&'static str> {
             "The emulated queue drops by the total rate, whatever the number of streams; the document \
              itself suspects its hosts.",
         ),
-        "four-streams" | "four-streams-back" if quick => {
-            Some("What an hour of sparse loss does not show in ten seconds; --full runs the hour.")
-        }
+        "four-streams" | "four-streams-back" if quick => Some(
+            "What an hour of sparse loss does not show in ten seconds; the full form runs the hour.",
+        ),
         _ => None,
     }
 }

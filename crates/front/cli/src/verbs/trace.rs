@@ -8,7 +8,7 @@ use crate::output_path::OutputPath;
 use crate::stop;
 use crate::test_report;
 use clap::Args;
-use longhaul::calc::Place;
+use longhaul::calc::Location;
 use longhaul::trace::{self, TraceMethod, TraceRequest};
 use record::TraceReport;
 use report::terminal;
@@ -68,7 +68,7 @@ pub(crate) struct TraceArgs {
     ///
     /// Positions farther than light travels within the RTT are then left out.
     #[arg(long, value_name = "PLACE", allow_hyphen_values = true)]
-    from: Option<Place>,
+    from: Option<Location>,
     /// Write a page with a map of the route
     ///
     /// Places are those of the location database; without one, airport codes in

@@ -1,7 +1,7 @@
 //! `calc distance`.
 
 use clap::Args;
-use longhaul::calc::{CalcRequest, DistanceQuestion, Place};
+use longhaul::calc::{CalcRequest, DistanceQuestion, Location};
 use units::Rtt;
 
 /// Compute the distance between two places and the least RTT in fibre
@@ -10,10 +10,10 @@ use units::Rtt;
 pub(super) struct DistanceArgs {
     /// City with an airport, IATA code, or coordinates: Paris, CDG, 48.86,2.35
     #[arg(allow_hyphen_values = true)]
-    from: Place,
+    from: Location,
     /// The other place
     #[arg(allow_hyphen_values = true)]
-    to: Place,
+    to: Location,
     /// Measured RTT, to compare: 163.6ms
     #[arg(long)]
     rtt: Option<Rtt>,
