@@ -168,7 +168,7 @@ impl Test {
     pub fn memory(&self) -> Memory {
         let tcp = self.flows.iter().filter(|flow| flow.protocol != Protocol::Udp);
         let streams: u32 = tcp.map(|flow| flow.streams * u32::from(self.hosts.clients)).sum();
-        let [up, down] = self.spec.directions().map(|direction| direction.queue_bytes());
+        let [up, down] = self.spec.directions().map(topology::PathDirection::queue_bytes);
         let sends = |from: Direction| {
             self.flows.iter().any(|flow| [from, Direction::Both].contains(&flow.direction))
         };

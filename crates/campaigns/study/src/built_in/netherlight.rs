@@ -109,7 +109,7 @@ pub(super) const STUDY: BuiltIn = BuiltIn {
             name: "maximum-1-pair",
             published: Published::Stated(
                 "at most about 550 Mbit/s \"from figures 7 and 8\", which are those of one pair",
-                &[At(34, "550", "Mbit/s"), At(34, "figures 7 and 8", "")],
+                &[At(34, "550", "Mbit/s"), At(34, "7", ""), At(34, "8", "")],
             ),
             expected: Expected::Nothing,
             parts: &["pair", "pair-back"],
@@ -119,7 +119,7 @@ pub(super) const STUDY: BuiltIn = BuiltIn {
             name: "maximum-4-to-2",
             published: Published::Stated(
                 "at most about 550 Mbit/s, in the section on four hosts to two, figures 11 and 12",
-                &[At(34, "550", "Mbit/s")],
+                &[At(34, "550", "Mbit/s"), At(32, "11", ""), At(33, "12", "")],
             ),
             expected: Expected::Nothing,
             parts: &["four-to-two", "four-to-two-back"],
@@ -228,7 +228,7 @@ pub(super) fn not_reproduced(trend: &str, quick: bool) -> Option<&'static str> {
              limited it to about 500.",
         ),
         "maximum-1-pair" | "maximum-4-to-2" => Some(
-            "The emulated 600 Mbit/s carry 579 Mbit/s of payload, whatever the number of hosts.",
+            "The emulated link of 600 Mbit/s carries 579 Mbit/s of payload, whatever the number of hosts.",
         ),
         "more-hosts" => Some(
             "Two hosts to two fill the emulated link already, so that more cannot improve on it.",

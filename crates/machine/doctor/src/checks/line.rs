@@ -208,7 +208,7 @@ fn wifi(device: &Device, signal: Option<i32>, target: &Target) -> Check {
         percent(model::WIFI_TCP_SHARE)
     );
     let streams = u32::from(link.streams.unwrap_or(1));
-    if let Some(standard) = WifiStandard::of(&link.standard)
+    if let Some(standard) = WifiStandard::of(link.standard)
         && let Some(most) = standard.rate(link.width_mhz.into(), streams)
     {
         why += &format!("; at this width and number of streams the rate is at most {most}");
