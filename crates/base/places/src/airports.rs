@@ -121,7 +121,9 @@ impl City {
     /// The mean of the airports' positions; they are within one city, so degrees can be averaged.
     pub(crate) fn position(&self) -> Position {
         let mean = |of: fn(Position) -> f64| {
-            self.0.iter().map(|airport| of(airport.position)).sum::<f64>() / self.0.len() as f64
+            let sum: f64 = self.0.iter().map(|airport| of(airport.position)).sum();
+            // To the 0.01 degrees of the list.
+            (sum / self.0.len() as f64 * 100.0).round() / 100.0
         };
         Position::new(mean(Position::latitude), mean(Position::longitude))
             .unwrap_or(self.0[0].position)

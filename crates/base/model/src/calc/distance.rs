@@ -58,7 +58,7 @@ pub fn distance(question: &DistanceQuestion) -> Result<CalcResult, CalcError> {
         },
         Answer {
             key: "least_rtt_ms",
-            label: "least RTT in fibre".to_owned(),
+            label: "least RTT".to_owned(),
             value: Some(Value::Rtt(fibre_rtt(km))),
             equation: format!("2 x {} km x 1.4682 / 299792 km/s", figures::digits(km)),
             source: FIBRE_SOURCE,
