@@ -49,20 +49,23 @@ pub(super) fn mdns(out: &mut String, view: &PacketView<'_>) -> fmt::Result {
     let is_response = response == 1;
     let what = if is_response { "Standard query response" } else { "Standard query" };
     write!(out, "{what} 0x{:04x}", number(view, Field::DnsId).unwrap_or(0))?;
-    let field = if is_response { Field::DnsRespType } else { Field::DnsQryType };
     let mut names = Vec::new();
-    view.each_value(if is_response { Field::DnsRespName } else { Field::DnsQryName }, |value| {
+    view.each_value(Field::DnsQryName, |value| {
         if let Value::Text(name) = value
             && names.len() < MAX_SHOWN
         {
             names.push(graphic(name));
         }
     });
-    for (kind, name) in numbers(view, field).into_iter().zip(names) {
+    let field = if is_response { Field::DnsRespType } else { Field::DnsQryType };
+    for (place, kind) in numbers(view, field).into_iter().enumerate() {
         let known = DNS_TYPES.iter().find(|(its, _)| *its == kind);
         match known.and_then(|(_, long)| long.split(' ').next()) {
-            Some(short) => write!(out, " {short} {name}")?,
-            None => write!(out, " type {kind} {name}")?,
+            Some(short) => write!(out, " {short}")?,
+            None => write!(out, " type {kind}")?,
+        }
+        if let Some(name) = names.get(place).filter(|_| !is_response) {
+            write!(out, " {name}")?;
         }
     }
     Ok(())

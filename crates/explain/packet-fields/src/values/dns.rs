@@ -104,10 +104,12 @@ fn record(
     field: Field,
     emit: Emit<'_>,
 ) {
+    const SRV: i64 = 33;
     const OPT: i64 = 41;
     let kind = number(it.bytes, end, 2);
     match field {
-        Field::DnsRespName => emit(Value::Text(its_name)),
+        // Wireshark divides that of SRV into other fields.
+        Field::DnsRespName if kind != Some(SRV) => emit(Value::Text(its_name)),
         Field::DnsRespType => super::put(kind, emit),
         // The class and the time to live of OPT are something else (RFC 6891, section 6.1.3).
         Field::DnsRespClass if kind != Some(OPT) => super::put(it.class(end + 2), emit),

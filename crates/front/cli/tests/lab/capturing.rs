@@ -197,7 +197,7 @@ pub(crate) fn captures_in_a_lab_and_what_is_refused() {
     std::fs::hard_link(at("precious"), at("hard")).unwrap();
     let (link, hard, none) = (at("link"), at("hard"), at("none/c.pcapng"));
     for (arguments, code, part) in [
-        (vec!["lab9", "-w", &file], 2, "no interface 'lab9'; there are: lo, lab0, any"),
+        (vec!["lab9", "-w", &file], 2, "no interface 'lab9'; available: lo, lab0, any"),
         (vec!["lab0"], 2, "give an output file: -w FILE"),
         (vec!["lab0", "-w", &link], 2, "is a symbolic link"),
         (vec!["lab0", "-w", &hard], 2, "has several hard links"),

@@ -196,7 +196,7 @@ impl Drop for Prepared {
 fn wrong(case: &Case, path: &str, ended: &Ended, changed: bool) -> Option<String> {
     let is_refusal = |line: &&str| {
         line.contains("is a symbolic link")
-            || case.target == Target::NewDirectory && line.contains("exists; give a directory")
+            || case.target == Target::NewDirectory && line.contains("exists; give a new directory")
     };
     let text = [&ended.stderr[..], &ended.stdout].concat();
     let is_refused = text.lines().filter(is_refusal).count() == 1;

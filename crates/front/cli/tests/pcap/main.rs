@@ -239,7 +239,9 @@ fn states() {
     let cookies = shown("iperf3.cookie", "iperf3.cookie");
     assert!(cookies.len() == 2 && cookies[0] == cookies[1], "{cookies:?}");
     assert_eq!(shown("iperf3.length", "iperf3.length").len(), 3);
-    assert!(shown("iperf3", "frame.number").len() <= 12);
+    // Of the stream of data, the cookie.
+    assert_eq!(shown("iperf3 && tcp.stream == 1", "frame.number").len(), 1);
+    assert!(shown("tcp.stream == 1 && tcp.len > 0", "frame.number").len() > 20);
 }
 
 /// Frames cut at any length: the counts of what is whole agree.
