@@ -22,7 +22,7 @@ use study::{Part, Study};
 #[derive(Debug, thiserror::Error)]
 pub enum ParquetExportError {
     /// The directory is there, perhaps with other files.
-    #[error("{} exists; give a directory that does not", .0.display())]
+    #[error("{} exists; give a new directory", .0.display())]
     Exists(PathBuf),
     /// A file or a directory cannot be written.
     #[error("cannot write {}: {source}", file.display())]
