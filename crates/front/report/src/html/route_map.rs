@@ -198,13 +198,7 @@ fn table(m: &mut Markup, title: &str, heads: &[&str], rows: impl FnOnce(&mut Mar
     m.element("section", &[], |m| {
         m.leaf("h2", &[], &title);
         m.table("route", |m| {
-            m.element("thead", &[], |m| {
-                m.element("tr", &[], |m| {
-                    for head in heads {
-                        m.leaf("th", &[("scope", &"col")], head);
-                    }
-                });
-            });
+            m.thead(heads);
             m.element("tbody", &[], rows);
         });
     });

@@ -14,6 +14,9 @@ const LAND: &str = include_str!("land.path");
 /// Width of the world, in tenths of degrees.
 const WORLD: f64 = 3_600.0;
 
+/// How far the land of one world reaches from its middle: Eurasia ends beyond the date line.
+const REACH: f64 = 2_000.0;
+
 /// Pieces of a great circle.
 const PIECES: u32 = 48;
 
@@ -34,7 +37,7 @@ pub(super) fn write(m: &mut Markup, map: &RouteMap) {
         .collect();
     let view = View::around(legs.iter().flatten().copied());
     // Names and dots have one size on the screen, whatever the view's.
-    let em = view.width / 62.0;
+    let em = view.width / 58.0;
     m.element("figure", &[("class", &"map")], |m| {
         let view_box = format!(
             "{} {} {} {}",
@@ -48,13 +51,16 @@ pub(super) fn write(m: &mut Markup, map: &RouteMap) {
             "svg",
             &[("viewBox", &view_box), ("role", &"img"), ("aria-label", &label)],
             |m| {
+                m.element("defs", &[], |m| {
+                    m.shape(
+                        "path",
+                        &[("id", &"land"), ("class", &"land"), ("d", &LAND.trim_end())],
+                    );
+                });
                 for shift in view.worlds() {
-                    let at = format!("translate({} 0)", Px(shift));
-                    m.element("g", &[("transform", &at)], |m| {
-                        m.shape("path", &[("class", &"land"), ("d", &LAND.trim_end())]);
-                    });
+                    m.shape("use", &[("href", &"#land"), ("x", &Px(shift))]);
                 }
-                for (leg, point) in legs.iter().zip(&map.points[1..]) {
+                for (leg, point) in legs.iter().zip(map.points.iter().skip(1)) {
                     m.shape("path", &[("class", &class("leg", point)), ("d", &path(leg))]);
                 }
                 for ((x, y), point) in places.iter().zip(&map.points) {
@@ -97,9 +103,9 @@ fn names(m: &mut Markup, places: &[(f64, f64)], map: &RouteMap, view: &View, em:
         });
         if free {
             taken.push((left, baseline, width));
-            let size = Px(em);
+            let size = format!("font-size:{}px", Px(em));
             let shown: String = name.chars().take(30).collect();
-            m.leaf("text", &[("x", &Px(left)), ("y", &Px(baseline)), ("font-size", &size)], &shown);
+            m.leaf("text", &[("x", &Px(left)), ("y", &Px(baseline)), ("style", &size)], &shown);
         }
     }
 }
@@ -192,7 +198,7 @@ impl View {
         let (left, right) = (self.left, self.left + self.width);
         (-2..=2)
             .map(|turn| f64::from(turn) * WORLD)
-            .filter(move |shift| left < shift + WORLD / 2.0 && right > shift - WORLD / 2.0)
+            .filter(move |shift| left < shift + REACH && right > shift - REACH)
     }
 }
 
