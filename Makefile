@@ -27,13 +27,12 @@ quick:
 	@scripts/quick
 
 # Every check there is but the long ones. CONTRIBUTING.md says what each holds.
-# Most tests wait for a path, a peer or a deadline: scripts/run-tests runs several at once.
+# Most tests wait for a path, a peer or a deadline: scripts/run-tests runs several at once, and
+# clippy and rustdoc beside them.
 # From clean, what incremental compilation stores costs more than it saves.
 test: export CARGO_INCREMENTAL = 0
 test: peers
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --document-private-items
 	@CARGO="$(CARGO)" scripts/run-tests
 	@scripts/audit --where-possible
 

@@ -134,10 +134,10 @@ fn most(limit: Limit, predicted: BitRate, finding: &Finding, m: &Measurement) ->
 fn sentence(noun: &str, contradiction: Contradiction, goodput: BitRate) -> String {
     let why = match contradiction {
         Contradiction::FarOff(predicted) => {
-            format!("its equation gives {predicted}, but {goodput} arrived")
+            format!("its equation gives {predicted} while {goodput} arrived")
         }
         Contradiction::Exceeded(most) => {
-            format!("it would allow at most {most}, but {goodput} arrived")
+            format!("it would allow at most {most} while {goodput} arrived")
         }
         Contradiction::NoTime => "the sender never waited for it".to_owned(),
     };
