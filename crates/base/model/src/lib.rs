@@ -8,6 +8,7 @@
 //! |---|---|---|
 //! | bandwidth-delay product | [`bdp`] | RFC 7323, section 1.1 |
 //! | rate that a window allows | [`window_rate`] | RFC 7323, section 1.1 |
+//! | when a window is sent, acknowledged, and the sender idle | [`SlidingWindow`] | RFC 7323, section 1.1 |
 //! | window scale for a window | [`window_scale`] | RFC 7323, section 2.3 |
 //! | socket buffer for a window | [`buffer_for`], [`BufferTarget`] | Linux `tcp_input.c` |
 //! | payload share of a packet | [`Payload`] | RFC 791, 8200, 9293, 7323, 2018 |
@@ -36,6 +37,7 @@ mod payload;
 mod pftk;
 mod ramp;
 mod short_path;
+mod sliding_window;
 pub mod statistics;
 mod transfer;
 mod udt;
@@ -64,6 +66,7 @@ pub use payload::{ETHERNET_FRAMING, IpVersion, Payload, VLAN_TAG, share_of};
 pub use pftk::{RenoPath, linux_rto, loss_budget_pftk, pftk, pftk_simple};
 pub use ramp::{INITIAL_WINDOW_SEGMENTS, SlowStart, slow_start, slow_start_time};
 pub use short_path::{CACHES, SHORT_PATH_RATE, SHORT_RTT, is_short_path};
+pub use sliding_window::{SlidingWindow, Span, WindowInFlight, WindowRound};
 pub use transfer::{Congestion, RampUp, Transfer, transfer};
 pub use udt::{
     UDT_DECREASE, UDT_MIN_INCREASE, UDT_SYN_S, UDT_TAU, loss_budget_udt, udt_alpha, udt_recovery,

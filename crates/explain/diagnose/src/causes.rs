@@ -36,6 +36,7 @@ use crate::{
     evidence::Evidence, facts::Facts, next_limit::NextLimit, phrases, predict::Prediction,
 };
 use record::{Limit, Measurement, Remedy, Shares};
+use units::{ByteCount, Rtt};
 
 /// Every cause.
 pub(crate) static ALL: &[&dyn Cause] = &[
@@ -94,6 +95,12 @@ pub(crate) trait Cause: Sync {
 
     /// The goodput that its equation predicts; `None` if no equation applies.
     fn prediction(&self, _: &Observed<'_>) -> Option<Prediction> {
+        None
+    }
+
+    /// The window that bounds the data in flight, and the RTT of its prediction; `None` if none
+    /// does, or if either is unknown.
+    fn window(&self, _: &Observed<'_>) -> Option<(ByteCount, Rtt)> {
         None
     }
 

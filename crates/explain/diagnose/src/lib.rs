@@ -31,6 +31,7 @@
 //! | the command to run next | `next_command` |
 //! | the goodput expected with a remedy | `next_limit` |
 //! | UDP, which has no timers | `datagrams` |
+//! | the window of a finding that names one | `window_in_flight` |
 //!
 //! Also: latency under load ([`latency`]), and summaries and comparisons of repeated
 //! tests ([`repeats`]).
@@ -74,6 +75,7 @@ mod statistics;
 mod steady;
 mod too_little;
 mod udt;
+mod window_in_flight;
 mod window_scale;
 
 pub use consistency::{Contradiction, contradiction};
@@ -81,6 +83,7 @@ pub use next_command::next_command;
 pub use remedy::Goal;
 pub use shares::shares_between;
 pub use statistics::Statistics;
+pub use window_in_flight::window_in_flight;
 
 use causes::Observed;
 use evidence::Evidence;

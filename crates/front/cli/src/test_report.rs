@@ -114,6 +114,16 @@ pub(crate) fn check_writable(file: Option<&std::path::Path>) -> Result<(), Failu
     file.map_or(Ok(()), |file| store::check_writable(file).map_err(Failure::work))
 }
 
+/// A transfer on a page, with the window that limits it.
+pub(crate) fn page_run<'a>(
+    label: &'a str,
+    measurement: &'a Measurement,
+    finding: &'a Finding,
+) -> PageRun<'a> {
+    let window = diagnose::window_in_flight(measurement, finding);
+    PageRun { label, measurement, finding, window }
+}
+
 /// Writes the result's page, if one was requested.
 pub(crate) fn write_page(
     console: &mut Console,
@@ -133,17 +143,22 @@ pub(crate) fn write_page(
         lead: findings.first().map_or_else(String::new, |finding| finding.sentence.clone()),
         path: measurement.path.as_ref(),
         runs: runs
-            .map(|((name, measurement), finding)| PageRun {
-                label: label(*name),
-                measurement,
-                finding,
-            })
+            .map(|((name, measurement), finding)| page_run(label(*name), measurement, finding))
             .collect(),
         decision,
         comparison,
         ..Page::default()
     };
-    store::write(file, report::html::page(&page).as_bytes()).map_err(Failure::work)?;
+    write_html(console, file, &report::html::page(&page))
+}
+
+/// Writes a page, and says so.
+pub(crate) fn write_html(
+    console: &mut Console,
+    file: &OutputPath,
+    html: &str,
+) -> Result<(), Failure> {
+    store::write(file, html.as_bytes()).map_err(Failure::work)?;
     console.say(&format!("page written to {}", file.display()));
     Ok(())
 }

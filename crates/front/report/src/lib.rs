@@ -16,6 +16,7 @@
 //! [`untrusted`] removes terminal control sequences, `html::markup` escapes HTML.
 
 mod axis;
+mod bdp_rows;
 mod calendar;
 mod foremost;
 pub mod html;

@@ -22,6 +22,11 @@ impl Cause for FixedWindow {
         "a fixed window"
     }
 
+    fn window(&self, o: &Observed<'_>) -> Option<(ByteCount, Rtt)> {
+        let rtt = o.e.loaded_rtt.or(o.e.min_rtt)?;
+        Some((model::bdp(o.e.goodput, rtt), rtt))
+    }
+
     fn sentence(&self, o: &Observed<'_>) -> String {
         let Some((window, rtt)) = in_flight(o) else {
             return "A fixed window limits the transfer: the receive window or the send buffer; \
@@ -57,8 +62,8 @@ impl Cause for FixedWindow {
 
 /// Bytes in flight of each stream, over the RTT under load.
 fn in_flight(o: &Observed<'_>) -> Option<(ByteCount, Rtt)> {
-    let rtt = o.e.loaded_rtt.or(o.e.min_rtt)?;
-    let (all, rtt, _) = predict::window_rate(Some(model::bdp(o.e.goodput, rtt)), Some(rtt), o.e)?;
+    let (window, rtt) = FixedWindow.window(o)?;
+    let (all, rtt, _) = predict::window_rate(Some(window), Some(rtt), o.e)?;
     Some((ByteCount::from_bytes(all.bytes() / o.e.streams.max(1) as u64), rtt))
 }
 

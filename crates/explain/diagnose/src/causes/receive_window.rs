@@ -9,7 +9,7 @@ use crate::{
     predict::{self, Prediction},
 };
 use record::{Limit, Remedy};
-use units::percent;
+use units::{ByteCount, Rtt, percent};
 
 pub(super) struct ReceiveWindow;
 
@@ -32,6 +32,10 @@ impl Cause for ReceiveWindow {
             _ => format!("windows / RTT = {sum} over {} streams", windows.len()),
         };
         predict::over_rtt(&left, Some(sum), o.e.rtt(), o)
+    }
+
+    fn window(&self, o: &Observed<'_>) -> Option<(ByteCount, Rtt)> {
+        o.e.window_sum().zip(o.e.rtt())
     }
 
     fn sentence(&self, o: &Observed<'_>) -> String {

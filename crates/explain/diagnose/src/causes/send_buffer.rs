@@ -13,7 +13,7 @@ use crate::{
     predict::{self, Prediction},
 };
 use record::{Limit, Remedy};
-use units::{ByteCount, percent};
+use units::{ByteCount, Rtt, percent};
 
 pub(super) struct SendBuffer;
 
@@ -27,13 +27,16 @@ impl Cause for SendBuffer {
     }
 
     fn prediction(&self, o: &Observed<'_>) -> Option<Prediction> {
-        let held = o.e.held?;
-        let sent = o.e.in_flight.filter(|sent| *sent > ByteCount::ZERO && *sent < held);
+        let (held, sent) = (o.e.held?, sent(o));
         let left = match sent {
             Some(sent) => format!("part of the send buffer in flight / RTT = {sent}"),
             None => format!("send buffer / RTT = {held}"),
         };
         predict::over_rtt(&left, sent.or(Some(held)), o.e.rtt(), o)
+    }
+
+    fn window(&self, o: &Observed<'_>) -> Option<(ByteCount, Rtt)> {
+        sent(o).or(o.e.held).zip(o.e.rtt())
     }
 
     fn sentence(&self, o: &Observed<'_>) -> String {
@@ -74,6 +77,12 @@ impl Cause for SendBuffer {
     fn remedies(&self, next: &NextLimit<'_>) -> Vec<Remedy> {
         next.buffers(Side::Sender, Side::Receiver)
     }
+}
+
+/// The part of the send buffer in flight, where it is not all of it.
+fn sent(o: &Observed<'_>) -> Option<ByteCount> {
+    let held = o.e.held?;
+    o.e.in_flight.filter(|sent| *sent > ByteCount::ZERO && *sent < held)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use crate::{
     predict::{self, Prediction},
 };
 use record::{Limit, Remedy};
-use units::ByteCount;
+use units::{ByteCount, Rtt};
 
 /// The largest window without the option.
 const LARGEST: ByteCount = ByteCount::from_bytes(65_535);
@@ -27,12 +27,16 @@ impl Cause for WindowScaling {
     }
 
     fn prediction(&self, o: &Observed<'_>) -> Option<Prediction> {
-        let all = LARGEST.times(o.e.streams.max(1) as u64);
+        let all = largest(o);
         let left = match o.e.streams {
             0 | 1 => "largest window without scaling / RTT = 65,535 B".to_owned(),
             n => format!("streams x largest window without scaling / RTT = {n} x 65,535 B"),
         };
         predict::over_rtt(&left, Some(all), o.e.min_rtt, o)
+    }
+
+    fn window(&self, o: &Observed<'_>) -> Option<(ByteCount, Rtt)> {
+        Some(largest(o)).zip(o.e.min_rtt)
     }
 
     fn sentence(&self, o: &Observed<'_>) -> String {
@@ -67,6 +71,11 @@ impl Cause for WindowScaling {
         let why = "each stream has a window of 65,535 B of its own";
         Vec::from_iter(next.streams_that_add_up(why))
     }
+}
+
+/// The largest windows of all streams.
+fn largest(o: &Observed<'_>) -> ByteCount {
+    LARGEST.times(o.e.streams.max(1) as u64)
 }
 
 #[cfg(test)]

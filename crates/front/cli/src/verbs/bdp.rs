@@ -2,9 +2,11 @@
 
 use crate::console::{self, Console};
 use crate::failure::{DONE, Outcome};
+use crate::output_path::OutputPath;
+use crate::test_report::{check_writable, write_html};
 use clap::Args;
 use longhaul::calc::{self, BdpQuestion};
-use report::terminal;
+use report::{html::bdp_page, terminal};
 use units::{BitRate, ByteCount, Rtt};
 
 /// Compute BDP, window and buffers for a path, with the equations
@@ -24,6 +26,11 @@ pub(crate) struct BdpArgs {
     /// Path MTU, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 1500)]
     mtu: u32,
+    /// Write a page that draws the window in flight, with the idle time
+    ///
+    /// Without --window, that of 64 KiB, beside the BDP.
+    #[arg(long, value_name = "FILE")]
+    html: Option<OutputPath>,
     /// Print the result as JSON
     #[arg(long, short = 'J')]
     json: bool,
@@ -33,14 +40,19 @@ const EXAMPLES: &str = "\
 Examples:
   longhaul bdp 100mbit 173ms
   longhaul bdp 10gbit 100ms --streams 8 --mtu 9000
-  longhaul bdp 1gbit 200ms --window 4MiB --json";
+  longhaul bdp 1gbit 200ms --window 4MiB --json
+  longhaul bdp 100mbit 173ms --window 64KiB --html window.html";
 
 pub(crate) fn run(args: &BdpArgs, console: &mut Console) -> Outcome {
-    let &BdpArgs { rate, rtt, window, streams, mtu, json } = args;
+    let &BdpArgs { rate, rtt, window, streams, mtu, ref html, json } = args;
     let question = BdpQuestion { rate, rtt, window, streams, mtu };
     let result = calc::bdp(&question)?;
+    check_writable(html.as_deref())?;
     let text =
         if json { console::json(&result)? } else { terminal::bdp_report(&result, &console.out) };
     console.print(&text);
+    if let Some(file) = html {
+        write_html(console, file, &bdp_page(&result, env!("CARGO_PKG_VERSION")))?;
+    }
     Ok(DONE)
 }

@@ -3,11 +3,11 @@
 use crate::console::{self, Console};
 use crate::failure::{DONE, Failure, NOT_VALID, Outcome};
 use crate::output_path::OutputPath;
-use crate::test_report::check_writable;
+use crate::test_report::{self, check_writable, page_run};
 use crate::{inside, stop};
 use clap::Args;
 use longhaul::demo::{self, DemoEvent, DemoRequest, DemoRun};
-use report::html::{Page, PageRun};
+use report::html::Page;
 use report::terminal::{self, Trace};
 use units::BitRate;
 
@@ -68,16 +68,15 @@ fn run_inside(args: &DemoArgs, console: &mut Console) -> Outcome {
             lead: report.before.sentence.clone(),
             path: Some(&report.path),
             runs: vec![
-                PageRun { label: "before", measurement: &outcome.before, finding: &report.before },
-                PageRun { label: "after", measurement: &outcome.after, finding: &report.after },
+                page_run("before", &outcome.before, &report.before),
+                page_run("after", &outcome.after, &report.after),
             ],
             decision: None,
             plan: &report.plan,
             gain: Some(report.gain),
             ..Page::default()
         };
-        store::write(file, report::html::page(&page).as_bytes()).map_err(Failure::work)?;
-        console.say(&format!("page written to {}", file.display()));
+        test_report::write_html(console, file, &report::html::page(&page))?;
     }
     if !report.path.valid {
         crate::console::complain(&format!("not valid: {}", report.path.reasons.join("; ")));

@@ -1,6 +1,6 @@
 //! `longhaul bdp` against the figures the users brought.
 
-use crate::program::printed;
+use crate::program::{printed, run};
 use serde_json::Value;
 
 fn result(arguments: &[&str]) -> Value {
@@ -29,6 +29,22 @@ fn the_seeds_figures() {
     let payload = result(&["1gbit", "1ms"])["payload"].clone();
     let ethernet = payload.as_array().unwrap().iter().find(|p| p["wire_bytes"] == 1538).unwrap();
     about(&ethernet["rate_bps"], 941.5e6, 0.1e6);
+}
+
+#[test]
+fn the_page_draws_what_is_printed() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("window.html");
+    let args = ["bdp", "100mbit", "346ms", "--html", page.to_str().unwrap()];
+    // With and without a page, the same is printed.
+    assert_eq!(printed(&args), printed(&args[..3]));
+    let html = std::fs::read_to_string(&page).unwrap();
+    for part in ["64 KiB in flight: the sender is idle 98 % of the time", "1.5153 Mbit/s", "<svg"] {
+        assert!(html.contains(part), "{part}: {html}");
+    }
+    let missing = folder.path().join("none/window.html");
+    let refused = run(&["bdp", "100mbit", "346ms", "--html", missing.to_str().unwrap()]);
+    assert!(!refused.status.success() && refused.stdout.is_empty(), "{refused:?}");
 }
 
 #[test]

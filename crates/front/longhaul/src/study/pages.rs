@@ -106,6 +106,7 @@ fn cell(part: &Part, run: &StudyRun, store: &Store) -> Result<Option<String>, Pr
         label,
         measurement,
         finding,
+        window: diagnose::window_in_flight(measurement, finding),
     });
     let page = Page {
         title: part.plan.label(&part.plan.cell(run.cell)),

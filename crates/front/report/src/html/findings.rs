@@ -5,6 +5,7 @@ use super::{
     header::{capital, class, sentence},
     limit_colours,
     markup::{Markup, Px},
+    sliding_window,
 };
 use crate::{timeline, wording};
 use record::{Finding, Limit, Shares};
@@ -70,6 +71,7 @@ fn evidence(m: &mut Markup, page: &Page<'_>, index: usize, run: &PageRun<'_>) {
     if let Some(equation) = &finding.equation {
         m.leaf("p", &[("class", &"equation")], equation);
     }
+    sliding_window::of_finding(m, index, run);
     curves::own_scale(m, page, index, run);
     match &finding.shares {
         Some(shares) => stacked(m, shares),

@@ -6,6 +6,7 @@
 
 mod bands;
 mod baseline;
+mod bdp;
 mod capture;
 mod chart;
 mod compared;
@@ -21,11 +22,13 @@ mod markup;
 mod naks;
 mod repeats;
 mod route_map;
+mod sliding_window;
 mod study;
 mod study_comparison;
 mod under_load;
 
 pub use baseline::baseline_page;
+pub use bdp::bdp_page;
 pub use capture::{
     CapturePage, MAX_BYTES, MAX_CONVERSATIONS, MAX_STREAMS, PageConversation, StreamGraphs,
     bytes_of_graphs, capture as capture_page,
@@ -36,6 +39,7 @@ pub use study::{StudyPage, SvgFile, cell_page, study, study_plots};
 pub use study_comparison::study_comparison_page;
 
 use markup::Markup;
+use model::WindowInFlight;
 use record::{Comparison, Decided, Finding, Measurement, PathReport, PlanItem};
 
 const CSS: &str = include_str!("page.css");
@@ -73,13 +77,15 @@ pub struct PageRun<'a> {
     pub measurement: &'a Measurement,
     /// The finding on it.
     pub finding: &'a Finding,
+    /// The window that the finding names as the limit, to be drawn.
+    pub window: Option<WindowInFlight>,
 }
 
 /// The page as one HTML document.
 #[must_use]
 pub fn page(page: &Page<'_>) -> String {
     let mut m = Markup::new();
-    document(&mut m, &page.title, &[CSS], SCRIPT, |m| {
+    document(&mut m, &page.title, &[CSS, sliding_window::STYLE], SCRIPT, |m| {
         m.element("main", &[], |m| {
             header::write(m, page);
             compared::write(m, page.comparison);

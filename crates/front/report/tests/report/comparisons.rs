@@ -140,7 +140,12 @@ fn a_test_has_its_comparison_on_its_page_and_a_cell_a_way_back() {
     let found = compared();
     let mut page = Page {
         title: "Transfer".to_owned(),
-        runs: vec![PageRun { label: "transfer", measurement: &measurement, finding: &finding }],
+        runs: vec![PageRun {
+            label: "transfer",
+            measurement: &measurement,
+            finding: &finding,
+            window: None,
+        }],
         comparison: Some(&found),
         back: Some("../index.html"),
         ..Page::default()

@@ -4,6 +4,7 @@ use crate::{
     assertions::{balanced, fits},
     synthetic,
 };
+use model::WindowInFlight;
 use proptest::{collection::vec, option, prelude::*};
 use record::{
     Achieved, Finding, Interval, Limit, LoopReport, Measurement, PathReport, PlanItem, Probability,
@@ -220,9 +221,11 @@ proptest! {
     fn any_record_gives_a_well_formed_page(
         measurement in measurement(), finding in finding(), path in option::of(path()),
         plan in vec(item(), 0..3), gain in option::of(time()),
-        label in any::<String>(), runs in 0..4usize,
+        label in any::<String>(), runs in 0..4usize, window: u64, rtt: u64,
     ) {
-        let run = PageRun { label: &label, measurement: &measurement, finding: &finding };
+        let (window, rtt) = (ByteCount::from_bytes(window), Rtt::from_nanos(rtt));
+        let window = Some(WindowInFlight { window, rtt });
+        let run = PageRun { label: &label, measurement: &measurement, finding: &finding, window };
         let html = html::page(&Page {
             title: label.clone(),
             lead: label.clone(),
@@ -271,7 +274,12 @@ fn a_million_segments_give_a_bounded_result() {
         title: String::new(),
         lead: String::new(),
         path: None,
-        runs: vec![PageRun { label: "test", measurement: &measurement, finding: &finding }],
+        runs: vec![PageRun {
+            label: "test",
+            measurement: &measurement,
+            finding: &finding,
+            window: None,
+        }],
         decision: None,
         plan: &[],
         gain: None,

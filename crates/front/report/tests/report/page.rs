@@ -1,8 +1,13 @@
 //! The HTML page: well-formed, self-contained, and safe against a hostile peer.
 
 use crate::{assertions::balanced, synthetic};
-use record::{Decided, Finding, LatencyPhase, LatencyProbe, LatencyUnderLoad, Measurement};
+use model::WindowInFlight;
+use record::{
+    Decided, Finding, LatencyPhase, LatencyProbe, LatencyUnderLoad, Limit, Measurement,
+    RateEstimate,
+};
 use report::html::{self, Page, PageRun};
+use units::{BitRate, ByteCount, Rtt};
 
 fn keep(name: &str, html: &str) {
     // To inspect it, open target/tmp/<name>.
@@ -10,10 +15,21 @@ fn keep(name: &str, html: &str) {
     assert!(std::fs::write(path, html).is_ok());
 }
 
+/// That of [`synthetic::before`].
+fn window(finding: &Finding) -> Option<WindowInFlight> {
+    let (window, rtt) = (ByteCount::from_bytes(65_535), Rtt::from_micros(173_300));
+    (finding.limit == Some(Limit::ReceiveWindow)).then_some(WindowInFlight { window, rtt })
+}
+
 pub(crate) fn two(before: &(Measurement, Finding), after: &(Measurement, Finding)) -> String {
     let path = synthetic::path();
     let plan = synthetic::plan();
-    let run = |label, (measurement, finding)| PageRun { label, measurement, finding };
+    let run = |label, (measurement, finding)| PageRun {
+        label,
+        measurement,
+        finding,
+        window: window(finding),
+    };
     html::page(&Page {
         title: "A receive buffer smaller than the BDP".to_owned(),
         lead: "The same transfer over an emulated path of 100 Mbit/s and 173 ms RTT, before and \
@@ -38,7 +54,12 @@ fn a_page_has_the_answer_of_the_second_test() {
         title: String::new(),
         lead: String::new(),
         path: None,
-        runs: vec![PageRun { label: "test", measurement: &measurement, finding: &finding }],
+        runs: vec![PageRun {
+            label: "test",
+            measurement: &measurement,
+            finding: &finding,
+            window: None,
+        }],
         decision: Some(&decided),
         plan: &[],
         gain: None,
@@ -56,7 +77,7 @@ pub(crate) fn one((measurement, finding): &(Measurement, Finding)) -> String {
         title: "Test of 10.77.0.2".to_owned(),
         lead: String::new(),
         path: None,
-        runs: vec![PageRun { label: "test", measurement, finding }],
+        runs: vec![PageRun { label: "test", measurement, finding, window: window(finding) }],
         decision: None,
         plan: &[],
         gain: None,
@@ -86,6 +107,41 @@ fn a_page_of_two_runs_compares_them() {
     ] {
         assert!(html.contains(part), "{part}");
     }
+}
+
+#[test]
+fn a_window_that_limits_is_drawn_with_the_link_as_far_as_it_is_known() {
+    let run = synthetic::before();
+    let known = one(&run);
+    for part in [
+        "64 kB in flight: the sender is idle 97 % of the time",
+        "2.17 MB in flight: the sender is never idle",
+        "The link is as configured, 100 Mbit/s. Drawn without headers",
+    ] {
+        assert!(known.replace("65.5 kB", "64 kB").contains(part), "{part}: {known}");
+    }
+    let of = |link: Option<u64>, estimate: Option<RateEstimate>| {
+        let mut run = run.clone();
+        if let Some(path) = &mut run.0.path {
+            path.rate_bps = link.map(BitRate::from_bps);
+        }
+        run.1.bottleneck = estimate;
+        one(&run)
+    };
+    let estimate = |high_bps| {
+        let rate_bps = BitRate::from_bps(50_000_000);
+        Some(RateEstimate { rate_bps, low_bps: rate_bps, high_bps })
+    };
+    let seen = of(None, estimate(Some(BitRate::from_bps(51_000_000))));
+    assert!(seen.contains("the bottleneck rate as estimated from this transfer, 50 Mbit/s."));
+    // A lower bound is no link rate, and no idle share follows from it.
+    let unknown = of(None, estimate(None));
+    assert!(unknown.contains("The bottleneck rate is unknown, so the width"), "{unknown}");
+    assert!(!unknown.contains("idle 9") && unknown.contains(">idle<"), "{unknown}");
+    // On a link that the window fills, the sender would not wait.
+    let full = of(Some(3_000_000), None);
+    assert!(!full.contains("class=\"windows\""), "{full}");
+    assert!(!one(&synthetic::after()).contains("class=\"windows\""));
 }
 
 /// A run with the latency under load, whose grade is A+.
@@ -256,7 +312,15 @@ fn a_peer_cannot_write_the_page() {
         title: evil(),
         lead: evil(),
         path: Some(&path),
-        runs: vec![PageRun { label: EVIL, measurement: &measurement, finding: &finding }; 2],
+        runs: vec![
+            PageRun {
+                label: EVIL,
+                measurement: &measurement,
+                finding: &finding,
+                window: None
+            };
+            2
+        ],
         decision: Some(&decided),
         plan: &plan,
         gain: Some(2.0),

@@ -29,10 +29,46 @@ pub(crate) fn all() -> Vec<PageFile> {
         alone("segments", page::one(&synthetic::in_segments())),
         alone("latency", page::one(&page::with_latency())),
         alone("short", page::one(&short())),
+        alone("bdp", bdp(None, 1)),
         alone("baseline", html::baseline_page(&baseline::full(), "a.json")),
         study_page(),
         capture(),
     ]
+}
+
+/// The path of the synthetic tests.
+pub(crate) fn bdp(window: Option<u64>, streams: u32) -> String {
+    let question = model::Question {
+        rate: BitRate::from_bps(100_000_000),
+        rtt: Rtt::from_micros(173_000),
+        window: window.map(ByteCount::from_bytes),
+        streams,
+        mtu: 1500,
+    };
+    html::bdp_page(&model::bdp_report(&question).unwrap(), "0.1.0")
+}
+
+#[test]
+fn the_page_of_a_path_draws_its_window_beside_one_that_fills_the_link() {
+    let drawn = |html: &str| html.matches("in flight: the sender is").count() / 2;
+    let html = bdp(None, 1);
+    for part in [
+        "64 KiB in flight: the sender is idle 97 % of the time",
+        "2.16 MB in flight: the sender is never idle",
+        "Without window scaling, a window of 64 KiB cannot carry more than 3.03 Mbit/s",
+        "BDP = rate x RTT = 100 Mbit/s x 173 ms = 17.3 Mbit = 2.1625 MB",
+        "longhaul tune plan --rate 100mbit --rtt 173ms<",
+    ] {
+        assert!(html.contains(part), "{part}: {html}");
+    }
+    assert_eq!(drawn(&html), 2, "{html}");
+    let four = bdp(Some(64 << 10), 4);
+    assert!(four.contains("256 KiB in flight: the sender is idle 88 % of the time"), "{four}");
+    // A window that suffices is shown beside 64 KiB, which do not.
+    let large = bdp(Some(4 << 20), 1);
+    assert!(large.contains("A window of 4 MiB can fill the link"), "{large}");
+    assert!(large.contains("4 MiB in flight: the sender is never idle") && drawn(&large) == 2);
+    assert_eq!(drawn(&bdp(Some(1 << 20), 128)), 2);
 }
 
 /// A transfer of a duration with which a naive axis has two ticks.

@@ -1,0 +1,53 @@
+//! The picture of a finding whose limit is a window, drawn with what was measured.
+
+use super::{Picture, SYMBOLIC, write};
+use crate::html::{PageRun, markup::Markup};
+use model::WindowInFlight;
+use units::BitRate;
+
+/// Nothing without a window and its RTT, and on a link that the window would fill.
+pub(crate) fn of_finding(m: &mut Markup, index: usize, run: &PageRun<'_>) {
+    let Some(flight) = run.window else { return };
+    let ids = ["limit", "full"].map(|part| format!("window-{index}-{part}"));
+    let (pictures, assumption) = match link(run) {
+        Some((link, of)) if flight.waiting(link).is_some() => {
+            let needed = model::window_for(link, flight.rtt);
+            let windows = ids.into_iter().zip([flight.window, needed]);
+            let of_window = |(id, window)| Picture::new(id, link, flight.rtt, window);
+            (windows.filter_map(of_window).collect(), format!("The link is {of}, {link}."))
+        }
+        Some(_) => return,
+        None => (
+            symbolic(ids, flight),
+            "The bottleneck rate is unknown, so the width of the bands has no meaning.".to_owned(),
+        ),
+    };
+    let pictures: Vec<Picture> = pictures;
+    if !pictures.is_empty() {
+        m.leaf("p", &[("class", &"bar-title")], &"The window in flight");
+        write(m, &pictures, &assumption);
+    }
+}
+
+/// The rate of the link, and where it is from; `None` where a transfer gave a lower bound alone.
+fn link(run: &PageRun<'_>) -> Option<(BitRate, &'static str)> {
+    let configured = run.measurement.path.as_ref().and_then(|path| path.rate_bps);
+    if let Some(rate) = configured.filter(|rate| *rate > BitRate::ZERO) {
+        return Some((rate, "as configured"));
+    }
+    let estimate = run.finding.bottleneck.filter(|estimate| estimate.high_bps.is_some())?;
+    Some((estimate.rate_bps, "the bottleneck rate as estimated from this transfer"))
+}
+
+fn symbolic([limit, full]: [String; 2], flight: WindowInFlight) -> Vec<Picture> {
+    let small = format!("{} in flight: the sender waits in every RTT", flight.window);
+    let large = "The BDP in flight: the sender is never idle".to_owned();
+    let mut small = Picture::symbolic(limit, flight.rtt, SYMBOLIC, small);
+    if let (Some(picture), Some(rate)) = (&mut small, model::window_rate(flight.window, flight.rtt))
+    {
+        picture.figures.insert(0, ("window", flight.window.to_string()));
+        picture.figures.push(("throughput", rate.to_string()));
+    }
+    let large = Picture::symbolic(full, flight.rtt, 1.0, large);
+    small.into_iter().chain(large).collect()
+}
