@@ -1,5 +1,5 @@
-//! A window over time: sent at the link rate, acknowledged an RTT later, and sent again as the
-//! acknowledgements arrive (RFC 9293, section 3.8; RFC 7323, section 1.1).
+//! A window over time: sent at the link rate, acknowledged an RTT later, and followed by the next one as
+//! the acknowledgements arrive (RFC 9293, section 3.8; RFC 7323, section 1.1).
 //!
 //! Half of the RTT is each direction's. Without loss, queue or headers, and every byte is
 //! acknowledged as it arrives.
@@ -19,7 +19,7 @@ pub struct WindowInFlight {
     pub rtt: Rtt,
 }
 
-/// The times of a window that is sent again and again.
+/// The times of windows that a sender transmits one after the other.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SlidingWindow {
     /// The time that the link takes for the window, in seconds.

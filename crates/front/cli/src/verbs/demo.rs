@@ -1,7 +1,7 @@
 //! `longhaul demo`: measure, explain, tune and verify, inside this machine.
 
 use crate::console::{self, Console};
-use crate::failure::{DONE, Failure, NOT_VALID, Outcome};
+use crate::failure::{DONE, NOT_VALID, Outcome};
 use crate::output_path::OutputPath;
 use crate::test_report::{self, check_writable, page_run};
 use crate::{inside, stop};

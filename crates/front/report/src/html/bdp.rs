@@ -23,11 +23,10 @@ pub fn bdp_page(report: &BdpReport, version: &str) -> String {
             tiles(m, report, rtt);
             m.element("section", &[], |m| {
                 m.leaf("h2", &[], &"The window in flight");
-                let streams = match report.streams {
-                    1 => String::new(),
-                    n => format!(" of all {n} streams together"),
+                let assumption = match report.streams {
+                    1 => format!("On a link of {}.", report.rate_bps),
+                    n => format!("All {n} streams together, on a link of {}.", report.rate_bps),
                 };
-                let assumption = format!("Windows{streams} on a link of {}.", report.rate_bps);
                 sliding_window::write(m, &pictures(report, rtt), &assumption);
             });
             figures(m, report);

@@ -21,6 +21,9 @@ pub(super) fn write(m: &mut Markup, page: &Page<'_>) {
                 m.element("article", &[("class", &"card")], |m| card(m, page, index, run));
             }
         });
+        for (index, run) in page.runs.iter().enumerate() {
+            sliding_window::of_finding(m, index, run);
+        }
         if let Some(decided) = page.decision {
             m.element("p", &[("class", &"decision")], |m| {
                 m.leaf("b", &[], &"Second test: ").text(&decided.sentence);
@@ -71,7 +74,6 @@ fn evidence(m: &mut Markup, page: &Page<'_>, index: usize, run: &PageRun<'_>) {
     if let Some(equation) = &finding.equation {
         m.leaf("p", &[("class", &"equation")], equation);
     }
-    sliding_window::of_finding(m, index, run);
     curves::own_scale(m, page, index, run);
     match &finding.shares {
         Some(shares) => stacked(m, shares),

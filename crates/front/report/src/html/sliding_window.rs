@@ -24,6 +24,8 @@ const MEASURE: f64 = 22.0;
 const ACTIVITY: Area = Area { left: 0.0, right: 0.0, top: 36.0, bottom: 58.0 };
 /// Least width of a band: a thinner one would not be visible.
 const MIN_WIDTH: f64 = 1.5;
+/// Width below which a band is a line: in full colour, with one line of acknowledgements.
+const THIN: f64 = 6.0;
 /// Width of a character of a label, at most.
 const CHARACTER: f64 = 8.0;
 
@@ -65,18 +67,25 @@ impl Picture {
     }
 
     /// A window on a link of unknown rate: with `share` 1 it fills the link.
-    fn symbolic(id: String, rtt: Rtt, share: f64, caption: String) -> Option<Self> {
+    fn symbolic(
+        id: String,
+        rtt: Rtt,
+        share: f64,
+        [caption, window, throughput]: [String; 3],
+    ) -> Option<Self> {
         let times = SlidingWindow::of_share(rtt, share)?;
-        let figures = vec![("RTT", rtt.to_string())];
+        let figures =
+            vec![("window", window), ("RTT", rtt.to_string()), ("throughput", throughput)];
         Some(Picture { id, caption, times, figures, is_symbolic: true })
     }
 
     /// In words.
     fn description(&self) -> String {
         let rtt = Rtt::from_secs(self.times.rtt_s());
-        let sending = match self.is_symbolic {
-            true => String::new(),
-            false => format!(", for {}", Rtt::from_secs(self.times.sending_s())),
+        let sending = if self.is_symbolic {
+            String::new()
+        } else {
+            format!(", for {}", Rtt::from_secs(self.times.sending_s()))
         };
         let then = if self.times.idle_share() > 0.0 {
             format!("then it waits until the first acknowledgement arrives, {rtt} after it began")
@@ -126,9 +135,10 @@ impl Picture {
         }
         let label = format!("RTT {}", Rtt::from_secs(self.times.rtt_s()));
         drawing::text(m, "measure-name", ((PLOT.left + rtt) / 2.0, MEASURE - 7.0), &label);
-        let idle = match self.is_symbolic {
-            true => "idle".to_owned(),
-            false => format!("idle {}", idle(self.times.idle_share())),
+        let idle = if self.is_symbolic {
+            "idle".to_owned()
+        } else {
+            format!("idle {}", idle(self.times.idle_share()))
         };
         for waits in rounds.iter().filter_map(|round| round.idle) {
             let (left, right) = places(across, waits);
@@ -172,18 +182,22 @@ fn bands(m: &mut Markup, across: &Axis, round: &WindowRound, index: usize) {
         m.shape("polygon", &[("class", &class), ("points", &points)]);
     };
     // Windows without a gap have two shades in turn.
-    let class = if index % 2 == 0 { "data-band" } else { "data-band next" };
+    let class = match round.idle {
+        Some(_) if width < THIN => "data-band thin",
+        _ if index.is_multiple_of(2) => "data-band",
+        _ => "data-band next",
+    };
     slanted(m, "ack-band", (arrival, PLOT.bottom), (back, PLOT.top));
     slanted(m, class, (start, PLOT.top), (arrival, PLOT.bottom));
     drawing::line(m, "ack", (arrival, PLOT.bottom), (back, PLOT.top));
-    if width > 4.0 * MIN_WIDTH && round.idle.is_some() {
+    if width >= THIN && round.idle.is_some() {
         drawing::line(m, "ack", (arrival + width, PLOT.bottom), (back + width, PLOT.top));
     }
 }
 
 /// Both pictures side by side, what their marks mean, and what they assume.
 pub(super) fn write(m: &mut Markup, pictures: &[Picture], assumption: &str) {
-    let across = |picture: &Picture| Axis::to(ROUND_TRIPS * picture.times.rtt_s(), DELAY, 4.0);
+    let across = |picture: &Picture| Axis::to(ROUND_TRIPS * picture.times.rtt_s(), DELAY, 6.0);
     m.element("div", &[("class", &"windows")], |m| {
         for picture in pictures {
             m.element("figure", &[], |m| {

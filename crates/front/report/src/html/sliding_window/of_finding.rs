@@ -9,7 +9,7 @@ use units::BitRate;
 pub(crate) fn of_finding(m: &mut Markup, index: usize, run: &PageRun<'_>) {
     let Some(flight) = run.window else { return };
     let ids = ["limit", "full"].map(|part| format!("window-{index}-{part}"));
-    let (pictures, assumption) = match link(run) {
+    let (pictures, assumption): (Vec<Picture>, String) = match link(run) {
         Some((link, of)) if flight.waiting(link).is_some() => {
             let needed = model::window_for(link, flight.rtt);
             let windows = ids.into_iter().zip([flight.window, needed]);
@@ -22,9 +22,9 @@ pub(crate) fn of_finding(m: &mut Markup, index: usize, run: &PageRun<'_>) {
             "The bottleneck rate is unknown, so the width of the bands has no meaning.".to_owned(),
         ),
     };
-    let pictures: Vec<Picture> = pictures;
     if !pictures.is_empty() {
-        m.leaf("p", &[("class", &"bar-title")], &"The window in flight");
+        let heading = format!("The window in flight: {}", run.label);
+        m.leaf("h3", &[("class", &"windows-name")], &heading);
         write(m, &pictures, &assumption);
     }
 }
@@ -40,14 +40,12 @@ fn link(run: &PageRun<'_>) -> Option<(BitRate, &'static str)> {
 }
 
 fn symbolic([limit, full]: [String; 2], flight: WindowInFlight) -> Vec<Picture> {
-    let small = format!("{} in flight: the sender waits in every RTT", flight.window);
-    let large = "The BDP in flight: the sender is never idle".to_owned();
-    let mut small = Picture::symbolic(limit, flight.rtt, SYMBOLIC, small);
-    if let (Some(picture), Some(rate)) = (&mut small, model::window_rate(flight.window, flight.rtt))
-    {
-        picture.figures.insert(0, ("window", flight.window.to_string()));
-        picture.figures.push(("throughput", rate.to_string()));
-    }
-    let large = Picture::symbolic(full, flight.rtt, 1.0, large);
+    let Some(rate) = model::window_rate(flight.window, flight.rtt) else { return Vec::new() };
+    let window = flight.window.to_string();
+    let caption = format!("{window} in flight: the sender waits in every RTT");
+    let small = [caption, window, rate.to_string()];
+    let large = ["The BDP in flight: the sender is never idle", "BDP", "link rate"];
+    let small = Picture::symbolic(limit, flight.rtt, SYMBOLIC, small);
+    let large = Picture::symbolic(full, flight.rtt, 1.0, large.map(str::to_owned));
     small.into_iter().chain(large).collect()
 }
