@@ -26,9 +26,9 @@ pub(crate) struct BdpArgs {
     /// Path MTU, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 1500)]
     mtu: u32,
-    /// Write a page that draws the window in flight, with the idle time
+    /// Write a page that draws the window in flight
     ///
-    /// Without --window, that of 64 KiB, beside the BDP.
+    /// The sender's idle time is shaded. Without --window, 64 KiB are drawn.
     #[arg(long, value_name = "FILE")]
     html: Option<OutputPath>,
     /// Print the result as JSON

@@ -22,7 +22,7 @@ pub(super) fn write(m: &mut Markup, page: &Page<'_>) {
             }
         });
         for (index, run) in page.runs.iter().enumerate() {
-            sliding_window::of_finding(m, index, run);
+            sliding_window::of_finding(m, page, index, run);
         }
         if let Some(decided) = page.decision {
             m.element("p", &[("class", &"decision")], |m| {

@@ -18,7 +18,7 @@ pub(super) const STYLE: &str = include_str!("sliding_window.css");
 /// The drawing, in pixels: time to the right, from the sender at the top to the receiver.
 const WIDTH: f64 = 400.0;
 const HEIGHT: f64 = 244.0;
-const PLOT: Area = Area { left: 68.0, right: 386.0, top: 64.0, bottom: 206.0 };
+const PLOT: Area = Area { left: 68.0, right: 376.0, top: 64.0, bottom: 206.0 };
 /// The line of the RTT, and the sender's activity.
 const MEASURE: f64 = 22.0;
 const ACTIVITY: Area = Area { left: 0.0, right: 0.0, top: 36.0, bottom: 58.0 };

@@ -45,7 +45,8 @@ pub(crate) fn bdp(window: Option<u64>, streams: u32) -> String {
         streams,
         mtu: 1500,
     };
-    html::bdp_page(&model::bdp_report(&question).unwrap(), "0.1.0")
+    let Ok(report) = model::bdp_report(&question) else { panic!("{question:?}") };
+    html::bdp_page(&report, "0.1.0")
 }
 
 #[test]

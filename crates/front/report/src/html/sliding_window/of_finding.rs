@@ -1,12 +1,12 @@
 //! The picture of a finding whose limit is a window, drawn with what was measured.
 
 use super::{Picture, SYMBOLIC, write};
-use crate::html::{PageRun, markup::Markup};
+use crate::html::{Page, PageRun, markup::Markup};
 use model::WindowInFlight;
 use units::BitRate;
 
 /// Nothing without a window and its RTT, and on a link that the window would fill.
-pub(crate) fn of_finding(m: &mut Markup, index: usize, run: &PageRun<'_>) {
+pub(crate) fn of_finding(m: &mut Markup, page: &Page<'_>, index: usize, run: &PageRun<'_>) {
     let Some(flight) = run.window else { return };
     let ids = ["limit", "full"].map(|part| format!("window-{index}-{part}"));
     let (pictures, assumption): (Vec<Picture>, String) = match link(run) {
@@ -23,7 +23,9 @@ pub(crate) fn of_finding(m: &mut Markup, index: usize, run: &PageRun<'_>) {
         ),
     };
     if !pictures.is_empty() {
-        let heading = format!("The window in flight: {}", run.label);
+        let of_several = page.runs.len() > 1;
+        let label = if of_several { format!(": {}", run.label) } else { String::new() };
+        let heading = format!("The window in flight{label}");
         m.leaf("h3", &[("class", &"windows-name")], &heading);
         write(m, &pictures, &assumption);
     }
