@@ -11,6 +11,10 @@ const MIN_ARRIVALS: usize = 8;
 const PAIRS: usize = 64;
 /// Interval of a pair before there are samples, ns.
 const FIRST_PAIR_NS: u64 = 1_000_000;
+/// Measured intervals that give the capacity by themselves. The library waits until they outnumber
+/// the ones before there were samples: a flow that starts slowly beside others then takes several
+/// seconds for it, in which its rate rises as on a path of 12 Mbit/s.
+const MIN_PAIRS: usize = 16;
 /// Intervals count if they are within this factor of the median.
 const BAND: u64 = 8;
 
@@ -44,6 +48,8 @@ pub(crate) struct ArrivalEstimator {
     packets: u64,
     pairs: [u64; PAIRS],
     next_pair: usize,
+    /// Of them, at most [`PAIRS`].
+    measured_pairs: usize,
     /// When the first packet of a pair arrived.
     pair_began: Option<Nanos>,
     train: Train,
@@ -78,6 +84,7 @@ impl ArrivalEstimator {
             packets: 0,
             pairs: [FIRST_PAIR_NS; PAIRS],
             next_pair: 0,
+            measured_pairs: 0,
             pair_began: None,
             train: Train::default(),
             pairs_since_train: PAIRS,
@@ -132,6 +139,7 @@ impl ArrivalEstimator {
     fn add_interval(&mut self, interval_ns: u64) {
         self.pairs[self.next_pair] = interval_ns;
         self.next_pair = (self.next_pair + 1) % PAIRS;
+        self.measured_pairs = (self.measured_pairs + 1).min(PAIRS);
     }
 
     /// The first packet of a pair arrived.
@@ -171,9 +179,13 @@ impl ArrivalEstimator {
 
     /// Capacity of the path, packets a second.
     pub(crate) fn capacity_pps(&self) -> u32 {
-        let median = median(self.pairs);
+        let pairs = match self.measured_pairs {
+            0..MIN_PAIRS => &self.pairs[..],
+            measured => &self.pairs[..measured],
+        };
+        let median = *pairs.to_vec().select_nth_unstable(pairs.len() / 2).1;
         let (mut count, mut time_ns) = (1, median);
-        for interval_ns in self.pairs.iter().filter(|interval| is_near(**interval, median)) {
+        for interval_ns in pairs.iter().filter(|interval| is_near(**interval, median)) {
             count += 1;
             time_ns += interval_ns;
         }
@@ -254,6 +266,17 @@ mod tests {
             estimator.end_pair(Nanos(began + 300 * US));
         }
         assert_eq!(estimator.capacity_pps(), 83_334);
+    }
+
+    #[test]
+    fn few_pairs_give_the_capacity() {
+        let mut estimator = ArrivalEstimator::new();
+        for index in 0..16 {
+            assert_eq!(estimator.capacity_pps(), 1_000, "{index} pairs are too few");
+            estimator.begin_pair(Nanos(index * 5_000 * US));
+            estimator.end_pair(Nanos((index * 5_000 + 120) * US));
+        }
+        assert_eq!(estimator.capacity_pps(), 8_334);
     }
 
     #[test]

@@ -11,4 +11,5 @@ mod messages;
 mod native;
 mod native_path;
 mod rates;
+mod sharing;
 mod transfers;
