@@ -74,6 +74,6 @@ pub use udt::{
 };
 pub use wifi::{WIFI_TCP_SHARE, WifiStandard};
 pub use window::{
-    HEAD_ROOM, INITIAL_WINDOW_SHARE, MAX_SHIFT, MAX_WINDOW, UNSCALED_WINDOW, WindowTooLarge, bdp,
-    buffer_for, per_stream, window_for, window_rate, window_scale,
+    HEAD_ROOM, INITIAL_WINDOW_SHARE, MAX_SHIFT, MAX_WINDOW, STEADY_WINDOW_SHARE, UNSCALED_WINDOW,
+    WindowTooLarge, bdp, buffer_for, per_stream, window_for, window_rate, window_scale,
 };

@@ -18,6 +18,11 @@ pub const MAX_WINDOW: ByteCount = ByteCount::from_bytes(65_535 << MAX_SHIFT);
 /// `tcp_adv_win_scale` = 1, the earlier default, also half).
 pub const INITIAL_WINDOW_SHARE: f64 = 0.5;
 
+/// Share of a receive buffer that Linux advertises as window once packets of 1500 bytes have
+/// arrived one by one: payload over the memory that holds it (`tcp_measure_rcv_mss`, kernel 6.6 and
+/// later), measured behind a TUN device.
+pub const STEADY_WINDOW_SHARE: f64 = 198.0 / 256.0;
+
 /// Factor on the buffer computed from the window share: the share falls below its
 /// initial half when packets are smaller than the memory that holds them.
 pub const HEAD_ROOM: f64 = 2.0;

@@ -4,6 +4,7 @@ use crate::level::Level;
 use crate::plan::{Cell, Order, Plan};
 use crate::real_hosts::RealHosts;
 use crate::setting::{Setting, ValueKind};
+use crate::value::is_buffer;
 use model::statistics::shuffle;
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
@@ -148,6 +149,9 @@ pub(crate) fn numbers(levels: &[Level]) -> Vec<f64> {
 }
 
 fn unit(setting: &Setting, levels: &[Level]) -> &'static str {
+    if matches!(setting, Setting::Sysctl(_, name) if is_buffer(name)) {
+        return "bytes";
+    }
     match setting.kind() {
         ValueKind::Bytes if levels.iter().any(Level::per_bdp) => "BDP",
         ValueKind::Bytes => "bytes",

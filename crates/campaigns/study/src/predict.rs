@@ -1,9 +1,10 @@
 //! What the equations predict for a test.
 
+use crate::setting::Side;
 use crate::test::Test;
 use crate::traffic::Traffic;
 use model::Payload;
-use record::Protocol;
+use record::{Direction, Protocol};
 use std::time::Duration;
 use topology::PathSpec;
 use units::{BitRate, ByteCount, LossRatio};
@@ -17,6 +18,13 @@ pub struct Prediction {
     pub equation: String,
 }
 
+/// The limits of TCP's socket buffers.
+const TCP_RMEM: &str = "net.ipv4.tcp_rmem";
+const TCP_WMEM: &str = "net.ipv4.tcp_wmem";
+
+/// The MTU for which the advertised part of a receive buffer is known.
+const ETHERNET_MTU: u32 = 1_500;
+
 /// Headers of IPv4, UDP and UDT, in bytes.
 const UDT_HEADERS: u32 = 44;
 /// IP and UDP headers of a datagram over IPv4, in bytes.
@@ -24,8 +32,9 @@ const UDP_HEADERS: u64 = 28;
 
 impl Test {
     /// The goodput of a test of one flow: the least of what the link carries, what is offered,
-    /// what the windows allow per round trip (RFC 7323, section 1.1), and, under random loss,
-    /// what the congestion control reaches. `None` for several flows, or without an equation.
+    /// what the windows, or the buffers' limits, allow per round trip (RFC 7323, section 1.1), and,
+    /// under random loss, what the congestion control reaches. `None` for several flows, or without
+    /// an equation.
     #[must_use]
     pub fn predict(&self) -> Option<Prediction> {
         let [flow] = self.flows.as_slice() else { return None };
@@ -131,12 +140,50 @@ impl Test {
             let equation = format!("{streams} x {window} / {} = {all}", path.rtt());
             add(all, equation);
         }
+        for (rate, equation) in self.buffered(flow) {
+            add(rate, equation);
+        }
         if let Some((name, rate)) = self.under_loss(flow, path, &payload) {
             let streams = self.streams_in_all(flow);
             let all = rate.scaled(f64::from(streams));
             add(all, format!("{streams} x {name} = {all}"));
         }
         least
+    }
+
+    /// What the limits of the socket buffers, set as sysctls, allow per round trip: of the
+    /// receiver's, the part that it advertises; of the sender's, all of it, as it holds what is
+    /// not acknowledged.
+    fn buffered(&self, flow: &Traffic) -> Vec<(BitRate, String)> {
+        // A window is set by means of the same sysctl.
+        if self.window.is_some() || !self.rtt_known || flow.direction == Direction::Both {
+            return Vec::new();
+        }
+        let server_sends = flow.program.as_ref().is_some_and(|program| program.server_sends);
+        let (sender, receiver) = match server_sends || flow.direction == Direction::Reverse {
+            false => (Side::Clients, Side::Servers),
+            true => (Side::Servers, Side::Clients),
+        };
+        let (path, streams) = (&self.spec, self.streams_in_all(flow));
+        let allowed = |side, name, share: f64| {
+            let limit = self.buffer_limit(side, name)?;
+            let window = ByteCount::from_f64(limit as f64 * share);
+            let rate = model::window_rate(window, path.rtt())?.scaled(f64::from(streams));
+            let part = if share < 1.0 { format!("{share:.3} x ") } else { String::new() };
+            let bytes = ByteCount::from_bytes(limit).decimal();
+            Some((rate, format!("{streams} x {part}{bytes} of {name} / {} = {rate}", path.rtt())))
+        };
+        let received = (path.mtu() == ETHERNET_MTU)
+            .then(|| allowed(receiver, TCP_RMEM, model::STEADY_WINDOW_SHARE));
+        received.flatten().into_iter().chain(allowed(sender, TCP_WMEM, 1.0)).collect()
+    }
+
+    /// The third number of `tcp_rmem` or `tcp_wmem` on that side, if it is set.
+    fn buffer_limit(&self, side: Side, name: &str) -> Option<u64> {
+        let is_of_side = |one: Side| one == Side::Both || one == side;
+        let mut set = self.sysctls.iter();
+        let last = set.rfind(|one| one.name == name && is_of_side(one.side))?;
+        crate::value::buffer_limit(&last.value)
     }
 
     fn under_loss(

@@ -2,6 +2,7 @@
 
 use crate::value::ValueError;
 use std::fmt;
+use units::Rtt;
 
 /// A setting that a plan varies or fixes, by the name that plans use.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -135,8 +136,9 @@ impl Setting {
                 return Ok(Setting::Sysctl(side, sysctl.to_owned()));
             }
         }
-        let key = name.strip_prefix("up.").or_else(|| name.strip_prefix("down."));
-        let key = key.unwrap_or(name);
+        let of_time = changed_key(name).unwrap_or(name);
+        let key = of_time.strip_prefix("up.").or_else(|| of_time.strip_prefix("down."));
+        let key = key.unwrap_or(of_time);
         if topology::KEYS.iter().any(|known| known.name == key) {
             return Ok(Setting::Path(name.to_owned()));
         }
@@ -227,6 +229,13 @@ impl Setting {
     }
 }
 
+/// The key of a change over time, such as `rtt` of `@1.5s.rtt`.
+fn changed_key(name: &str) -> Option<&str> {
+    let after = name.strip_prefix('@')?;
+    let end = after.match_indices('.').find(|(at, _)| after[..*at].parse::<Rtt>().is_ok())?.0;
+    Some(&after[end + 1..])
+}
+
 impl fmt::Display for Setting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -259,6 +268,12 @@ mod tests {
             "queue",
         ] {
             assert_eq!(Setting::parse(name).unwrap().to_string(), name);
+        }
+        for name in ["@15s.rtt", "@0.5s.up.loss"] {
+            assert_eq!(Setting::parse(name).unwrap().to_string(), name);
+        }
+        for name in ["@15s", "@15s.streams", "@15s."] {
+            assert!(Setting::parse(name).is_err(), "{name}");
         }
         assert!(Setting::parse("widnow").unwrap_err().to_string().contains("window"));
     }

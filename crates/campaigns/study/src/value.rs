@@ -103,6 +103,9 @@ impl Value {
             Setting::Buffers => Value::Buffers(Buffers::parse(text).map_err(named)?),
             Setting::Hosts => Value::Hosts(Hosts::parse(text)?),
             Setting::Congestion => congestion(text).map(|()| Value::Word).map_err(named)?,
+            Setting::Sysctl(_, name) if is_buffer(name) => {
+                buffer_limit(text).map_or(Value::Word, |limit| Value::Number(limit as f64))
+            }
             other if other.kind() == ValueKind::Word => Value::Word,
             // A path has words as well, such as `loss=ge:...`.
             Setting::Path(_) => number_of(setting.kind(), text).map_or(Value::Word, Value::Number),
@@ -238,6 +241,20 @@ fn congestion(text: &str) -> Result<(), ValueError> {
     let named = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     let is_name = (1..16).contains(&text.len()) && text.chars().all(named);
     is_name.then_some(()).ok_or_else(|| ValueError::form(text, "a congestion control"))
+}
+
+/// Returns true for the sysctls that bound TCP's socket buffers, which are compared by that bound.
+pub(crate) fn is_buffer(name: &str) -> bool {
+    ["net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"].contains(&name)
+}
+
+/// The limit, in bytes, of a text of three numbers: least, default and most.
+pub(crate) fn buffer_limit(text: &str) -> Option<u64> {
+    let mut numbers = text.split_whitespace().map(str::parse);
+    let [Ok(_), Ok(_), Ok(most)] = [numbers.next()?, numbers.next()?, numbers.next()?] else {
+        return None;
+    };
+    numbers.next().is_none().then_some(most)
 }
 
 pub(crate) fn number_of(kind: ValueKind, text: &str) -> Result<f64, ValueError> {

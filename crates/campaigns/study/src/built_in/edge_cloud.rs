@@ -3,7 +3,9 @@
 use super::runs::{Runs, mbit, near, seconds};
 use super::{At, BuiltIn, Expected, INFERENCE, Measured, Published, Trend};
 use crate::documents;
+use model::{RenoPath, linux_rto, loss_from_fraction, pftk};
 use record::{FlowFigures, Limit, StudyRun};
+use units::{BitRate, ByteCount, Rtt};
 
 pub(super) const STUDY: BuiltIn = BuiltIn {
     name: "edge-cloud",
@@ -266,13 +268,41 @@ fn contention(runs: &Runs<'_>) -> Option<Measured> {
     let loss = of(|_, udp| udp.loss)?;
     Some(Measured {
         text: format!(
-            "UDP {} ({:.0} % lost) and TCP {} are {} in all; TCP alone had {}",
+            "UDP {} ({:.0} % lost) and TCP {} are {} in all; TCP alone had {}. Of TCP's segments \
+             and of their retransmissions as many are lost as of the datagrams, so that it waits \
+             for timeouts: at that loss, Padhye's equation gives {}. The published {} over {} s \
+             are no rate at such a loss; {} during {:.1} of them would give it, before UDP began \
+             and after it ended",
             mbit(udp),
             loss * 100.0,
             mbit(beside),
             mbit(udp + beside),
-            mbit(alone)
+            mbit(alone),
+            under_loss(loss).map_or("nothing".to_owned(), |rate| rate.to_string()),
+            mbit(PUBLISHED_BESIDE_BPS),
+            PUBLISHED_S,
+            mbit(PUBLISHED_ALONE_BPS),
+            PUBLISHED_S * PUBLISHED_BESIDE_BPS / PUBLISHED_ALONE_BPS
         ),
         holds: near(udp + beside, DATAGRAM_RATE, CARRIED) && beside < alone / 2.0,
     })
+}
+
+/// TCP's published goodput alone and beside UDP, in bit/s, and the length of the latter test.
+const PUBLISHED_ALONE_BPS: f64 = 5.35e6;
+const PUBLISHED_BESIDE_BPS: f64 = 1.68e6;
+const PUBLISHED_S: f64 = 10.6;
+
+/// What a TCP stream of 128 KiB reaches at that share of lost packets: with more than every second
+/// one lost, most rounds end in a timeout, each twice as long as the one before it.
+fn under_loss(loss: f64) -> Option<BitRate> {
+    let rtt = Rtt::from_secs(RTT_S);
+    let path = RenoPath {
+        mss: ByteCount::from_bytes(1_448),
+        rtt,
+        rto: linux_rto(rtt),
+        window: Some(ByteCount::from_bytes(131_072)),
+        packets_per_ack: 1,
+    };
+    pftk(&path, loss_from_fraction(loss)?)
 }

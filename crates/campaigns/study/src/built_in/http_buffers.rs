@@ -6,7 +6,7 @@ use super::{At, BuiltIn, Expected, INFERENCE, Measured, Published, Trend};
 use crate::documents;
 use model::statistics;
 use record::{FlowFigures, Limit};
-use units::{ByteCount, percent};
+use units::{BitRate, ByteCount, percent};
 
 pub(super) const STUDY: BuiltIn = BuiltIn {
     name: "http-buffers",
@@ -60,6 +60,41 @@ pub(super) const STUDY: BuiltIn = BuiltIn {
             parts: &["buffers"],
             measure: plateau,
         },
+        Trend {
+            name: "at-once",
+            published: Published::Stated(
+                "four minutes between setting the sysctls and each test, for the settings to apply \
+                 (240 s in the script)",
+                &[At(69, "four minute", ""), At(69, "properly apply", ""), At(51, "240", "")],
+            ),
+            expected: Expected::By {
+                text: "a connection has the limits that are set when it is opened, so that none of \
+                       these minutes is needed",
+                source: "Linux, Documentation/networking/ip-sysctl.rst: tcp_rmem and tcp_wmem are \
+                         the sizes of the buffers of TCP sockets",
+            },
+            parts: &["buffers"],
+            measure: at_once,
+        },
+        Trend {
+            name: "predicted",
+            published: Published::Stated(
+                "the maximum throughput is the buffer size over the latency; both hosts have links \
+                 of 1 Gbit/s",
+                &[
+                    At(18, "maximum achievable throughput", ""),
+                    At(20, "buffer size", ""),
+                    At(39, "1", "Gbps"),
+                ],
+            ),
+            expected: Expected::By {
+                text: "the least of the link's payload rate and of what is advertised of the limit, \
+                       over the RTT",
+                source: INFERENCE,
+            },
+            parts: &["buffers"],
+            measure: predicted,
+        },
     ],
 };
 
@@ -73,6 +108,9 @@ const BEFORE: f64 = 0.9;
 
 /// How near a steady rate is to its window over its RTT.
 const NEAR: f64 = 0.10;
+
+/// How near the advertised shares of all limits are to their mean.
+const SAME_SHARE: f64 = 0.05;
 
 /// A rate that is this near to the next is on the plateau with it.
 const FLAT: f64 = 0.05;
@@ -89,6 +127,8 @@ struct Point {
     window: f64,
     /// In seconds.
     rtt: f64,
+    /// In bit/s.
+    predicted: Option<f64>,
     named: Option<Limit>,
 }
 
@@ -111,6 +151,10 @@ fn points(runs: &Runs<'_>) -> Option<Vec<Point>> {
             steady: of(|flow| flow.steady_bps)?,
             window: of(|flow| flow.window_bytes.map(|bytes| bytes as f64))?,
             rtt: of(|flow| flow.mean_rtt_ms)? / 1e3,
+            predicted: valid
+                .first()
+                .and_then(|run| runs.prediction("buffers", run))
+                .map(BitRate::as_f64),
             named: valid.first().and_then(|run| run.flows.first()?.limit),
             buffer,
         })
@@ -143,6 +187,50 @@ fn window_over_rtt(runs: &Runs<'_>) -> Option<Measured> {
             mbit(first.steady)
         ),
         holds: below.len() >= 2 && near(worst, 1.0, NEAR),
+    })
+}
+
+/// The first connection after a limit was set has it: the lab of each test is made for it, its
+/// sysctls are set, and the download begins.
+fn at_once(runs: &Runs<'_>) -> Option<Measured> {
+    let points = points(runs)?;
+    let below: Vec<&Point> =
+        points.iter().filter(|point| point.window_over_rtt() < BEFORE * LINK_BPS).collect();
+    let shares: Vec<f64> = below.iter().map(|point| point.window / point.limit).collect();
+    let mean = statistics::mean(&shares)?;
+    let windows: Vec<String> =
+        below.iter().map(|point| ByteCount::from_f64(point.window).decimal()).collect();
+    Some(Measured {
+        text: format!(
+            "each download began as soon as its limits were set, and advertised {}: {} of its limit \
+             in the mean. Sysctls apply to the next connection at once",
+            windows.join(", "),
+            percent(mean)
+        ),
+        holds: below.len() >= 2 && shares.iter().all(|share| near(*share, mean, SAME_SHARE)),
+    })
+}
+
+/// Steady rates over what the limits and the link predict.
+fn predicted(runs: &Runs<'_>) -> Option<Measured> {
+    let points = points(runs)?;
+    let ratios: Option<Vec<f64>> =
+        points.iter().map(|point| Some(point.steady / point.predicted?)).collect();
+    let ratios = ratios?;
+    let within = ratios.iter().filter(|ratio| near(**ratio, 1.0, NEAR)).count();
+    let first = points.first()?;
+    Some(Measured {
+        text: format!(
+            "{within} of {} sizes are within {} of the least of the link's payload rate and the \
+             advertised {} of the limit over the RTT: {} for {} where {} are predicted",
+            ratios.len(),
+            percent(NEAR),
+            percent(model::STEADY_WINDOW_SHARE),
+            mbit(first.steady),
+            ByteCount::from_f64(first.limit).decimal(),
+            mbit(first.predicted?)
+        ),
+        holds: within == ratios.len(),
     })
 }
 

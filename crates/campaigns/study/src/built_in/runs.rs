@@ -45,6 +45,18 @@ impl<'a> Runs<'a> {
         statistics::mean(&figures)
     }
 
+    /// What the equations predict for a run's cell.
+    pub(super) fn prediction(&self, part: &str, run: &StudyRun) -> Option<BitRate> {
+        let plan = self.part(part)?.0;
+        Some(plan.test(&plan.cell(run.cell)).ok()?.predict()?.rate)
+    }
+
+    /// The rate of the link of a run's cell, in bit/s.
+    pub(super) fn link_bps(&self, part: &str, run: &StudyRun) -> Option<f64> {
+        let plan = self.part(part)?.0;
+        Some(plan.test(&plan.cell(run.cell)).ok()?.spec.rate()?.as_f64())
+    }
+
     /// The mean goodput in bit/s.
     pub(super) fn goodput(&self, part: &str, values: Where<'_>) -> Option<f64> {
         self.mean(part, values, |run| Some(run.throughput_bps()))

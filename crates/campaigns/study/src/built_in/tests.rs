@@ -1,6 +1,8 @@
 //! Built-in studies: their plans are valid, and each trend fails on another path.
 
+mod forms;
 mod netherlight;
+mod udt;
 
 use super::*;
 use crate::test::Test;
@@ -182,7 +184,7 @@ fn http_buffers_follow_the_window_and_fail_where_something_else_limits() {
         clients.unwrap().value.split(' ').next_back().unwrap().parse::<f64>().unwrap()
     };
     let download = |test: &Test, most: f64, at: Limit| {
-        let window = limit(test) * 0.66;
+        let window = limit(test) * model::STEADY_WINDOW_SHARE;
         let windows = window * 8.0 / 0.2;
         let named = if windows < most { Limit::ReceiveWindow } else { at };
         FlowFigures {
@@ -198,10 +200,12 @@ fn http_buffers_follow_the_window_and_fail_where_something_else_limits() {
     {
         assert!(holds, "{name}");
     }
-    // A server or a network that ends it early, as the published one did.
-    for (name, holds) in
-        verdicts("http-buffers", |_, test, _| download(test, 168e6, Limit::Application))
-    {
+    // A server or a network that ends it early, as the published one did, and limits that do not
+    // apply.
+    for (name, holds) in verdicts("http-buffers", |_, test, _| FlowFigures {
+        window_bytes: Some(1 << 20),
+        ..download(test, 168e6, Limit::Application)
+    }) {
         assert!(!holds, "{name}");
     }
 }
@@ -232,6 +236,9 @@ fn emulab_holds_for_small_buffers_and_fails_for_large_ones() {
                 growth_over_alpha: Some(0.8),
                 ..rate(if lost && flow.congestion() == "udt" { 3e6 } else { 90e6 })
             };
+        }
+        if part == "series-udt" {
+            return udt::rising(test);
         }
         if part == "fairness-udt" {
             return FlowFigures { series_bps: shared(test, flow), ..rate(30e6) };
@@ -286,6 +293,7 @@ fn emulab_holds_for_small_buffers_and_fails_for_large_ones() {
         ("file", _) => {
             FlowFigures { limit: Some(Limit::PathRate), disk_bps: Some(95e6), ..rate(95e6) }
         }
+        ("series-udt", _) => rate(50e6),
         ("grid-tuned", _) => rate(9e6 / test.spec.rtt().secs_f64()),
         ("fairness-udt", "first") => rate(100e6),
         ("fairness-udt", "second") => rate(400e6),
@@ -294,67 +302,6 @@ fn emulab_holds_for_small_buffers_and_fails_for_large_ones() {
     };
     for (name, holds) in verdicts("emulab", other) {
         assert!(!holds, "{name}");
-    }
-}
-
-/// Each condition of UDT's trends by itself makes them fail.
-#[test]
-fn each_condition_of_the_trends_of_udt_counts() {
-    let only = |trend: &str, flow: &dyn Fn(&Test, &Traffic) -> FlowFigures| {
-        let study = BuiltIn::named("emulab").unwrap().study(true, Some(trend)).unwrap();
-        let found = trends(&study, &made(&study, |_, test, traffic| flow(test, traffic)));
-        found.into_iter().find(|one| one.name == trend).unwrap().holds
-    };
-    let acks = |slow: f64, fast: f64, light: f64| {
-        only("udt-acks", &|test, _| FlowFigures {
-            acks_per_packet: Some(if test.path.contains("100kbit") { slow } else { fast }),
-            light_acks_per_packet: Some(light),
-            ..FlowFigures::default()
-        })
-    };
-    assert_eq!(acks(1.0, 0.001, 1.0 / 64.0), Some(true));
-    for wrong in
-        [acks(0.6, 0.001, 1.0 / 64.0), acks(1.0, 0.003, 1.0 / 64.0), acks(1.0, 0.001, 0.02)]
-    {
-        assert_eq!(wrong, Some(false));
-    }
-    let increase = |count, by_alpha, grown| {
-        only("udt-increase", &|_, _| FlowFigures {
-            increases: Some(count),
-            increases_by_alpha: Some(by_alpha),
-            growth_over_alpha: Some(grown),
-            ..FlowFigures::default()
-        })
-    };
-    assert_eq!(increase(100, 95, 0.9), Some(true));
-    for wrong in [increase(100, 80, 0.9), increase(100, 95, 1.3), increase(100, 95, 0.3)] {
-        assert_eq!(wrong, Some(false));
-    }
-    assert_eq!(increase(1, 1, 0.9), Some(false), "too few");
-    assert_eq!(only("udt-increase", &|_, _| FlowFigures::default()), None);
-    let file = |limit, mean: f64, series: [f64; 4], tcp: f64| {
-        only("slow-disk", &|_, flow| match (flow.protocol, flow.disk_limit()) {
-            (record::Protocol::Udt, Some(_)) => FlowFigures {
-                limit: Some(limit),
-                disk_bps: Some(20e6),
-                series_bps: series.repeat(4),
-                ..rate(mean)
-            },
-            (record::Protocol::Udt, None) => rate(95e6),
-            (_, Some(_)) => rate(tcp),
-            (_, None) => rate(8e6),
-        })
-    };
-    let bursts = [0.0, 0.0, 75e6, 0.0];
-    assert_eq!(file(Limit::Application, 20e6, bursts, 8e6), Some(true));
-    for wrong in [
-        file(Limit::Loss, 20e6, bursts, 8e6),
-        file(Limit::Application, 12e6, bursts, 8e6),
-        file(Limit::Application, 20e6, [20e6; 4], 8e6),
-        file(Limit::Application, 20e6, [10e6, 10e6, 70e6, 10e6], 8e6),
-        file(Limit::Application, 20e6, bursts, 4e6),
-    ] {
-        assert_eq!(wrong, Some(false));
     }
 }
 
@@ -414,6 +361,14 @@ fn understanding_holds_as_published_and_fails_without_its_causes() {
             "places" => rate(2.35e9),
             "defaults" => rate(0.03e9 / test.spec.rtt().secs_f64()),
             "loss" => rate(if bbr { 90e6 } else { 1.4e6 }),
+            "loss-sweep" => {
+                let loss = test.loss.unwrap().fraction();
+                rate(if bbr || loss < 1e-3 { 90e6 * (1.0 - loss) } else { 5e6 })
+            }
+            "handover" => {
+                let series_bps = [vec![90e6; 20], vec![70e6]].concat();
+                FlowFigures { series_bps, ..rate(88e6) }
+            }
             "loss-budget" => {
                 let loss = test.path.split("up.loss=").nth(1).unwrap();
                 let loss = loss.split(',').next().unwrap();
@@ -438,7 +393,7 @@ fn understanding_holds_as_published_and_fails_without_its_causes() {
             },
             "sharing" => rate(if bbr == deep { 10e6 } else { 38e6 }),
             "crowd" => rate(if bbr { 20e6 } else { 28e6 }),
-            "pairs" => rate(24e6),
+            "pairs" | "pairs-long" => rate(24e6),
             "paced" => {
                 let paced = flow.pacing.is_some_and(|rate| rate.as_f64() < 50e6);
                 let retransmits = Some(if paced { 10 } else { 900 });

@@ -1,6 +1,9 @@
 //! `understanding`: a 2.5 Gbit/s line, delay, loss, full queues, sharing and satellites.
 
+mod handover;
 mod loss_budget;
+mod loss_sweep;
+mod pairs_long;
 
 use super::runs::{Runs, mbit, near};
 use super::{At, BuiltIn, Expected, INFERENCE, Measured, Published, Trend};
@@ -17,6 +20,7 @@ pub(super) const STUDY: BuiltIn = BuiltIn {
         ("places", include_str!("../../plans/understanding/places.toml")),
         ("defaults", include_str!("../../plans/understanding/defaults.toml")),
         ("loss", include_str!("../../plans/understanding/loss.toml")),
+        ("loss-sweep", include_str!("../../plans/understanding/loss-sweep.toml")),
         ("loss-budget", include_str!("../../plans/understanding/loss-budget.toml")),
         ("shallow", include_str!("../../plans/understanding/shallow.toml")),
         ("ecn", include_str!("../../plans/understanding/ecn.toml")),
@@ -24,9 +28,11 @@ pub(super) const STUDY: BuiltIn = BuiltIn {
         ("sharing", include_str!("../../plans/understanding/sharing.toml")),
         ("crowd", include_str!("../../plans/understanding/crowd.toml")),
         ("pairs", include_str!("../../plans/understanding/pairs.toml")),
+        ("pairs-long", include_str!("../../plans/understanding/pairs-long.toml")),
         ("paced", include_str!("../../plans/understanding/paced.toml")),
         ("sawtooth", include_str!("../../plans/understanding/sawtooth.toml")),
         ("orbit", include_str!("../../plans/understanding/orbit.toml")),
+        ("handover", include_str!("../../plans/understanding/handover.toml")),
     ],
     trends: &[
         Trend {
@@ -102,6 +108,24 @@ pub(super) const STUDY: BuiltIn = BuiltIn {
             expected: Expected::Nothing,
             parts: &["loss"],
             measure: |runs| loss(runs, |cubic, bbr| bbr >= 10.0 * cubic),
+        },
+        Trend {
+            name: "case-for-bbr",
+            published: Published::Stated(
+                "the case for BBR in one graph, which the text lacks (its source: Cardwell et al., \
+                 IETF 97)",
+                &[
+                    At(1232, "The Case FOR BBR In One Graph", ""),
+                    At(1236, "Neal Cardwell", ""),
+                    At(1236, "97", ""),
+                ],
+            ),
+            expected: Expected::By {
+                text: "throughput over loss: CUBIC collapses from a small loss on, BBR does not",
+                source: "Cardwell et al., BBR Congestion Control, IETF 97, Seoul, November 2016",
+            },
+            parts: &["loss-sweep"],
+            measure: loss_sweep::measure,
         },
         Trend {
             name: "loss-budget",
@@ -183,6 +207,21 @@ pub(super) const STUDY: BuiltIn = BuiltIn {
             measure: pairs,
         },
         Trend {
+            name: "bbr-environment",
+            published: Published::Stated(
+                "an environment of BBR against BBR is unstable (quoted there from Huston)",
+                &[At(1251, "BBR vs BBR environment", ""), At(1251, "unstable", "")],
+            ),
+            expected: Expected::By {
+                text: "BBR flows converge to equal shares: of two flows alone, both claims cannot \
+                       hold",
+                source: "Cardwell et al., BBR: Congestion-Based Congestion Control, 2016, not the \
+                         document",
+            },
+            parts: &["pairs-long"],
+            measure: pairs_long::measure,
+        },
+        Trend {
             name: "paced-streams",
             published: Published::Stated(
                 "for parallel streams BBR works much better with paced streams, which do not \
@@ -220,6 +259,25 @@ pub(super) const STUDY: BuiltIn = BuiltIn {
             },
             parts: &["orbit"],
             measure: orbit,
+        },
+        Trend {
+            name: "leo-handovers",
+            published: Published::Stated(
+                "a LEO path is handed over from one satellite to another, often: each serves for some \
+                 seconds to over 3 minutes",
+                &[
+                    At(1338, "frequent handoffs", ""),
+                    At(1338, "some seconds", ""),
+                    At(1338, "3", ""),
+                ],
+            ),
+            expected: Expected::By {
+                text: "with each congestion control, a handover shows as a second below 0.9 of the \
+                       median one",
+                source: INFERENCE,
+            },
+            parts: &["handover"],
+            measure: handover::measure,
         },
     ],
 };

@@ -2,6 +2,8 @@
 
 use super::super::Measured;
 use super::super::runs::{Runs, mbit};
+use model::statistics;
+use record::FlowFigures;
 
 /// UDT's throughput collapses where loss leaves less than this share of it.
 const COLLAPSED: f64 = 0.2;
@@ -26,6 +28,71 @@ const MOSTLY: f64 = 0.9;
 /// The total rise of the rate, over alpha(x): no more, and not less than where every second
 /// acknowledgement comes too early to count.
 const GROWN: std::ops::RangeInclusive<f64> = 0.45..=1.1;
+
+/// The share of the link's rate that counts as almost all of it, and in which time it is reached:
+/// alpha(x) raises the rate by some 0.12 of 100 Mbit/s or of 1 Gbit/s each second.
+const ALMOST_ALL: f64 = 0.8;
+const RAPID_S: usize = 12;
+/// The share that is left in the mean after that.
+const STAYS: f64 = 0.75;
+/// A second after NAKs has a drop where its goodput is less than this share of the one before.
+const DROPPED: f64 = 0.9;
+
+/// UDT's flow over the path of figure 6 with that RTT and loss, and the link's rate in bit/s.
+fn flow_of<'a>(runs: &Runs<'a>, rtt: &str, loss: &str) -> Option<(&'a FlowFigures, f64)> {
+    let run = runs.valid("series-udt", &[("rtt", rtt), ("loss", loss)]).into_iter().next()?;
+    Some((run.flows.first()?, runs.link_bps("series-udt", run)?))
+}
+
+/// When UDT has almost all of the link, and what it has from then on.
+pub(super) fn rapid(runs: &Runs<'_>) -> Option<Measured> {
+    let mut holds = true;
+    let mut words = Vec::new();
+    for (rtt, path) in [("1ms", "without delay"), ("101ms", "with 50 ms each way")] {
+        let (flow, link) = flow_of(runs, rtt, "0%")?;
+        let (lossy, _) = flow_of(runs, rtt, "1%")?;
+        let reached = flow.series_bps.iter().position(|second| *second >= link * ALMOST_ALL);
+        let after = reached.and_then(|at| statistics::mean(&flow.series_bps[at..]));
+        holds &= reached.is_some_and(|at| at < RAPID_S)
+            && after.is_some_and(|mean| mean >= link * STAYS)
+            && lossy.throughput_bps < flow.throughput_bps * COLLAPSED;
+        let stays = match reached.zip(after) {
+            Some((at, mean)) => format!("after {at} s, and {} from then on", mbit(mean)),
+            None => format!("at no time, {} in the mean", mbit(flow.throughput_bps)),
+        };
+        let lossy = mbit(lossy.throughput_bps);
+        words.push(format!("{path} 80 % of the link {stays}; {lossy} with 1 % loss"));
+    }
+    Some(Measured { text: words.join("; "), holds })
+}
+
+/// NAKs of a delayed path on which no loss is injected, and the deepest drop after them.
+pub(super) fn delay_naks(runs: &Runs<'_>) -> Option<Measured> {
+    let (flow, _) = flow_of(runs, "101ms", "0%")?;
+    let count = flow.naks.unwrap_or(0);
+    let with_naks: Vec<usize> =
+        flow.nak_series.iter().enumerate().filter(|(_, n)| **n > 0).map(|(at, _)| at).collect();
+    let series = &flow.series_bps;
+    // What is in flight, and in the queue, still arrives.
+    let drops = with_naks.iter().filter_map(|at| {
+        let before = series.get(at.checked_sub(1)?)?;
+        let after = series.get(*at..series.len().min(at + 3))?;
+        Some((*before, after.iter().copied().reduce(f64::min)?))
+    });
+    let deepest = drops.min_by(|a, b| (a.1 / a.0.max(1.0)).total_cmp(&(b.1 / b.0.max(1.0))));
+    let fell = deepest.map_or("no drop after them".to_owned(), |(before, after)| {
+        format!("the deepest drop after them is from {} to {}", mbit(before), mbit(after))
+    });
+    Some(Measured {
+        text: format!(
+            "{count} NAKs in {} of {} s without injected loss, as the rate rises until the queue is \
+             full; {fell}",
+            with_naks.len(),
+            series.len()
+        ),
+        holds: count > 0 && deepest.is_some_and(|(before, after)| after < before * DROPPED),
+    })
+}
 
 /// Loss costs UDT's own control more than delay.
 pub(super) fn loss(runs: &Runs<'_>) -> Option<Measured> {

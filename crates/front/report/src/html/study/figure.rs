@@ -67,12 +67,13 @@ pub(super) fn values(
 }
 
 /// The part with a figure's means in the place of its cells' goodputs; without predictions,
-/// which are of the goodput.
+/// which are of the goodput, and which the steady one does without a ramp-up.
 pub(super) fn part_of(part: &StudyPart, runs: &[StudyRun], plot: &StudyPlot) -> StudyPart {
     if plot.y == Figure::Throughput && plot.flow.is_none() {
         return part.clone();
     }
     let values = values(part, plot, runs);
+    let is_predicted = plot.y == Figure::Steady;
     let cells = part.cells.iter().map(|cell| {
         let values = values.get(&cell.cell).map_or(&[][..], Vec::as_slice);
         let interval = statistics::mean_interval(values, CONFIDENCE);
@@ -80,8 +81,8 @@ pub(super) fn part_of(part: &StudyPart, runs: &[StudyRun], plot: &StudyPlot) -> 
             throughput_bps: statistics::mean(values),
             low_bps: interval.map(|interval| interval.low.max(0.0)),
             high_bps: interval.map(|interval| interval.high),
-            predicted_bps: None,
-            equation: None,
+            predicted_bps: cell.predicted_bps.filter(|_| is_predicted),
+            equation: cell.equation.clone().filter(|_| is_predicted),
             ..cell.clone()
         }
     });

@@ -2,7 +2,7 @@
 //! and what the equations predict.
 
 use super::chart::{Chart, Width};
-use super::part_plot::{PartPlot, Plotted, WINDOW_PER_STREAM, labelled};
+use super::part_plot::{PartPlot, Plotted, WINDOW_PER_STREAM, labelled, tick};
 use super::scale::Scale;
 use super::values::Values;
 use crate::html::drawing::{Area, circle, line, polyline, text};
@@ -107,9 +107,7 @@ impl<'a> Across<'a> {
     fn ticks(&self, most: usize) -> Vec<(f64, String)> {
         if !self.per_stream {
             let labelled = labelled(self.factor, most).into_iter();
-            return labelled
-                .map(|at| (self.factor.numbers[at], self.factor.values[at].clone()))
-                .collect();
+            return labelled.map(|at| (self.factor.numbers[at], tick(self.factor, at))).collect();
         }
         let [low, high] = self.ends;
         let powers = (0..u64::BITS).map(|power| 1u64 << power);

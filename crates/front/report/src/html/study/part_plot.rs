@@ -3,6 +3,7 @@
 use super::figure::Shown;
 use record::{PlotKind, StudyCell, StudyFactor, StudyPart, StudyPlot};
 use std::collections::HashMap;
+use units::ByteCount;
 
 /// Most plots of one kind: each shows one combination of the factors that are on no axis.
 const MAX_PLOTS: usize = 6;
@@ -177,9 +178,39 @@ pub(super) fn label(part: &StudyPart, cell: &StudyCell) -> String {
     prefix + &part.label(cell)
 }
 
+/// A value on an axis; of a buffer's three sizes the limit, by which they are compared.
+pub(super) fn tick(factor: &StudyFactor, at: usize) -> String {
+    let value = &factor.values[at];
+    match factor.numbers.get(at) {
+        Some(limit) if factor.unit == "bytes" && value.contains(' ') => {
+            ByteCount::from_f64(*limit).decimal()
+        }
+        _ => value.clone(),
+    }
+}
+
 /// Indices of values whose labels fit: all, or every n-th with the last.
 pub(super) fn labelled(factor: &StudyFactor, most: usize) -> Vec<usize> {
     let count = factor.values.len();
     let step = count.div_ceil(most.max(1)).max(1);
     (0..count).filter(|at| at % step == 0).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_buffers_sizes_the_limit_is_on_the_axis() {
+        let factor = |unit: &str, value: &str, number: f64| StudyFactor {
+            name: "client.net.ipv4.tcp_rmem".to_owned(),
+            values: vec![value.to_owned()],
+            numbers: vec![number],
+            unit: unit.to_owned(),
+            paired: false,
+        };
+        assert_eq!(tick(&factor("bytes", "4096 131072 6291456", 6_291_456.0), 0), "6.29 MB");
+        assert_eq!(tick(&factor("bytes", "64KiB", 65_536.0), 0), "64KiB");
+        assert_eq!(tick(&factor("s", "50ms", 0.05), 0), "50ms");
+    }
 }
