@@ -4,6 +4,7 @@ mod handover;
 mod loss_budget;
 mod loss_sweep;
 mod pairs_long;
+mod shares_of_bbr;
 
 use super::runs::{Runs, mbit, near};
 use super::{At, BuiltIn, Expected, INFERENCE, Measured, Published, Trend};
@@ -182,7 +183,7 @@ pub(super) const STUDY: BuiltIn = BuiltIn {
                  deep queue exceeds",
             },
             parts: &["sharing"],
-            measure: sharing,
+            measure: shares_of_bbr::sharing,
         },
         Trend {
             name: "bbr-beside-four-cubic",
@@ -193,7 +194,7 @@ pub(super) const STUDY: BuiltIn = BuiltIn {
             ),
             expected: Expected::Nothing,
             parts: &["crowd"],
-            measure: crowd,
+            measure: shares_of_bbr::crowd,
         },
         Trend {
             name: "bbr-beside-bbr",
@@ -204,7 +205,7 @@ pub(super) const STUDY: BuiltIn = BuiltIn {
                  document quotes Huston: BBR against BBR is unstable (line 1251)",
             },
             parts: &["pairs", "sharing"],
-            measure: pairs,
+            measure: shares_of_bbr::pairs,
         },
         Trend {
             name: "bbr-environment",
@@ -294,9 +295,6 @@ const FILLED: f64 = 0.15;
 /// Mean RTT above the idle one, from which a queue is bloated, and below which it is short.
 const BLOATED_MS: f64 = 300.0;
 const SHORT_MS: f64 = 60.0;
-
-/// The equal share of one of five flows.
-const FAIR_OF_FIVE: f64 = 0.2;
 /// Relative tolerance of a decrease factor: between two samples, 100 ms apart, the window grows.
 const SAWTOOTH: f64 = 0.06;
 
@@ -407,73 +405,6 @@ fn bufferbloat(runs: &Runs<'_>) -> Option<Measured> {
             short[0], short[1], short[2]
         ),
         holds: full > BLOATED_MS && short.iter().all(|added| *added < SHORT_MS),
-    })
-}
-
-/// BBR's share of a link with CUBIC flows, by queue.
-fn shares_of_bbr(runs: &Runs<'_>, part: &str) -> Option<Vec<(String, f64)>> {
-    let share = |queue: String| {
-        let share = runs.mean(part, &[("queue", &queue)], |run| {
-            let (bbr, cubic) = (run.flow("bbr")?, run.flow("cubic")?);
-            Some(bbr.throughput_bps / (bbr.throughput_bps + cubic.throughput_bps))
-        });
-        Some((queue, share?))
-    };
-    runs.values(part, "queue").into_iter().map(share).collect()
-}
-
-fn in_words(shares: &[(String, f64)]) -> String {
-    let words = shares.iter().map(|(queue, share)| format!("{:.0} % at {queue}", share * 100.0));
-    words.collect::<Vec<_>>().join(", ")
-}
-
-fn sharing(runs: &Runs<'_>) -> Option<Measured> {
-    let shares = shares_of_bbr(runs, "sharing")?;
-    let (shallow, deep) = (shares.first()?.1, shares.last()?.1);
-    Some(Measured {
-        text: format!("BBR's share: {}", in_words(&shares)),
-        holds: shallow > 0.5 && deep < 0.5,
-    })
-}
-
-fn crowd(runs: &Runs<'_>) -> Option<Measured> {
-    let shares = shares_of_bbr(runs, "crowd")?;
-    let largest = shares.iter().map(|(_, share)| *share).fold(0.0, f64::max);
-    Some(Measured {
-        text: format!("BBR's share, of five flows: {}", in_words(&shares)),
-        holds: largest > 1.5 * FAIR_OF_FIVE,
-    })
-}
-
-/// The smaller share of two BBR flows; it must be larger than that of a BBR and a CUBIC flow over
-/// the same queues.
-fn pairs(runs: &Runs<'_>) -> Option<Measured> {
-    let smaller = |queue: String| {
-        let share = runs.mean("pairs", &[("queue", &queue)], |run| {
-            let (first, second) = (run.flow("first")?, run.flow("second")?);
-            let [first, second] = [first, second].map(|flow| flow.throughput_bps);
-            Some(first.min(second) / (first + second))
-        });
-        Some((queue, share?))
-    };
-    let shares: Vec<(String, f64)> =
-        runs.values("pairs", "queue").into_iter().map(smaller).collect::<Option<_>>()?;
-    let beside_cubic: Vec<(String, f64)> = shares_of_bbr(runs, "sharing")?
-        .into_iter()
-        .filter(|(queue, _)| shares.iter().any(|(known, _)| known == queue))
-        .map(|(queue, share)| (queue, share.min(1.0 - share)))
-        .collect();
-    let mean = |shares: &[(String, f64)]| {
-        let shares: Vec<f64> = shares.iter().map(|(_, share)| *share).collect();
-        model::statistics::mean(&shares)
-    };
-    Some(Measured {
-        text: format!(
-            "the smaller share of two BBR flows: {}; of BBR and CUBIC: {}",
-            in_words(&shares),
-            in_words(&beside_cubic)
-        ),
-        holds: mean(&shares)? > mean(&beside_cubic)?,
     })
 }
 

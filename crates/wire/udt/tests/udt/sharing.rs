@@ -6,8 +6,8 @@ use std::time::Duration;
 use udt::{Config, Connection, Incoming, Listener, Packet};
 use units::Nanos;
 
-/// A flow and the bytes that it received in each second since the first one began.
-struct Flow {
+/// Both ends of a flow, and the bytes that it received in each second since the first one began.
+struct Transfer {
     client: Connection,
     server: Option<Connection>,
     listener: Listener,
@@ -15,11 +15,11 @@ struct Flow {
     series: Vec<u64>,
 }
 
-impl Flow {
+impl Transfer {
     fn new(now: Nanos, number: usize, seed: u64, seconds: usize) -> Self {
         let ours = Config { seed: seed + number as u64, ..config(2 * number as u32 + 1, NATIVE) };
         let accepts = Config { socket_id: 2 * number as u32 + 2, ..ours };
-        Flow {
+        Transfer {
             client: Connection::client(now, ours),
             server: None,
             listener: Listener::new([9; 32], 4),
@@ -73,14 +73,14 @@ fn rates(
     seed: u64,
 ) -> Vec<Vec<f64>> {
     let (mut forward, mut reverse) = (Link::new(forward), Link::new(reverse));
-    let mut flows: Vec<Flow> = Vec::new();
+    let mut flows: Vec<Transfer> = Vec::new();
     let (mut now, end) = (Nanos(0), Nanos(seconds * 1_000_000_000));
     let zeros = vec![0; 1 << 16];
     let train = |datagram: &[u8]| Train::single(28 + datagram.len() as u32);
     while now < end {
         let start = |at: usize| starts.get(at).map(|s| Nanos(0).plus(Duration::from_secs(*s)));
         if start(flows.len()).is_some_and(|start| start <= now) {
-            flows.push(Flow::new(now, flows.len(), seed, seconds as usize + 1));
+            flows.push(Transfer::new(now, flows.len(), seed, seconds as usize + 1));
         }
         for (number, flow) in flows.iter_mut().enumerate() {
             let mut out = Vec::new();
@@ -96,7 +96,7 @@ fn rates(
                 }
             }
         }
-        let timeouts = flows.iter().filter_map(Flow::next_timeout);
+        let timeouts = flows.iter().filter_map(Transfer::next_timeout);
         let due = [forward.next_due(), reverse.next_due(), start(flows.len()), Some(end)];
         now = now.max(timeouts.chain(due.into_iter().flatten()).min().unwrap());
         while let Some(delivery) = forward.release(now) {
