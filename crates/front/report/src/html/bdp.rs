@@ -57,7 +57,7 @@ fn lead(report: &BdpReport) -> String {
             asked.rate_bps
         )
     } else {
-        format!("{window} can fill the link: acknowledgements arrive before the window is sent.")
+        format!("{window} can fill the link: acknowledgements arrive before all of it is sent.")
     }
 }
 
@@ -78,8 +78,12 @@ fn tiles(m: &mut Markup, report: &BdpReport, rtt: Rtt) {
             tile(m, "RTT", &rtt.to_string(), "without queueing delay");
             tile(m, "BDP", &report.bdp.bytes.to_string(), "rate × RTT");
             tile(m, "Window", &asked.window_bytes.to_string(), "of each stream");
-            let share = units::percent_with(asked.link_share, 3);
-            tile(m, "Window / RTT", &asked.rate_bps.to_string(), &format!("{share} of the link"));
+            let share = if asked.rate_bps < report.rate_bps {
+                format!("{} of the link", units::percent_with(asked.link_share, 3))
+            } else {
+                "enough for the link".to_owned()
+            };
+            tile(m, "Window / RTT", &asked.rate_bps.to_string(), &share);
             tile(m, "Required window", &report.window_per_stream.bytes.to_string(), &scale);
         });
     });

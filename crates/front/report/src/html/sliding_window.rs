@@ -135,15 +135,13 @@ impl Picture {
         }
         let label = format!("RTT {}", Rtt::from_secs(self.times.rtt_s()));
         drawing::text(m, "measure-name", ((PLOT.left + rtt) / 2.0, MEASURE - 7.0), &label);
-        let idle = if self.is_symbolic {
-            "idle".to_owned()
-        } else {
-            format!("idle {}", idle(self.times.idle_share()))
-        };
+        let of_time = format!("idle {}", idle(self.times.idle_share()));
+        let labels = if self.is_symbolic { ["idle", "idle"] } else { [of_time.as_str(), "idle"] };
         for waits in rounds.iter().filter_map(|round| round.idle) {
             let (left, right) = places(across, waits);
-            if right - left >= CHARACTER * idle.chars().count() as f64 {
-                drawing::text(m, "idle-name", ((left + right) / 2.0, ACTIVITY.bottom - 6.0), &idle);
+            let fits = |label: &&str| right - left >= CHARACTER * label.chars().count() as f64;
+            if let Some(label) = labels.into_iter().find(fits) {
+                drawing::text(m, "idle-name", ((left + right) / 2.0, ACTIVITY.bottom - 6.0), label);
             }
         }
         for (name, y) in [("sender", PLOT.top), ("receiver", PLOT.bottom)] {
