@@ -26,6 +26,8 @@ targets! {
     iperf2_flows,
     udt_datagrams,
     udt_native_datagrams,
+    websocket_frames,
+    websocket_upgrade,
     copy_messages,
     copy_receiver,
     agent_requests,

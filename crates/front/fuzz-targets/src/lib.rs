@@ -13,6 +13,7 @@
 //! | `agent` | what an agent and whoever started it send |
 //! | `copy`, `copy_receiver` | what a peer of a copy sends |
 //! | `udt` | datagrams of a UDT peer, and of anyone |
+//! | `websocket_peer` | what a WebSocket client or server sends |
 //! | `kernel` | what the kernel answers: netlink, ICMP errors |
 //! | `captures` | capture files, packets in them, two captures aligned |
 //! | `analysis` | display filters; TCP segments and fragments of packets |
@@ -30,6 +31,7 @@ mod kernel;
 pub mod seeds;
 mod study_database;
 mod udt;
+mod websocket_peer;
 mod wire;
 
 /// A target: its name, and the function.
@@ -37,7 +39,7 @@ pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target. `fuzz/seeds` has a directory for each, and `fuzz/src/lib.rs`
 /// a test.
-pub const TARGETS: [Target; 36] = [
+pub const TARGETS: [Target; 38] = [
     ("iperf3_framing", wire::iperf3_framing),
     ("iperf3_params", wire::iperf3_params),
     ("iperf3_results", wire::iperf3_results),
@@ -48,6 +50,8 @@ pub const TARGETS: [Target; 36] = [
     ("iperf2_flows", iperf2::flows),
     ("udt_datagrams", udt::datagrams),
     ("udt_native_datagrams", udt::native_datagrams),
+    ("websocket_frames", websocket_peer::frames),
+    ("websocket_upgrade", websocket_peer::upgrade),
     ("copy_messages", copy::messages),
     ("copy_receiver", copy_receiver::copies),
     ("agent_requests", agent::requests),
