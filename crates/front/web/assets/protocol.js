@@ -1,0 +1,255 @@
+// The messages of `longhaul.web.1` (docs/design/web.md), as types and as a reader that trusts
+// nothing: a field of the wrong type is null, a text is cut, a list is bounded.
+
+import { withoutOptions } from "./format.js";
+
+export const VERSION = 1;
+const MAX_TEXT = 4000;
+const MAX_LIST = 64;
+const MAX_FLOWS = 32;
+const MAX_STEP_SECONDS = 60;
+
+/** @typedef {"idle" | "download" | "upload"} StepKind */
+/** @typedef {{kind: StepKind, flows: number, seconds: number}} PlannedStep */
+/** @typedef {PlannedStep & {type: "step", step: number, transport: "http" | "websocket", congestion: string | null, why: string | null}} Step */
+/** @typedef {{type: "welcome", run: string, client: string | null, ipVersion: number | null, proxied: boolean, tls: boolean, maxBytes: number | null, seconds: number | null, steps: PlannedStep[]}} Welcome */
+/** @typedef {{type: "sample", step: number, t: number, rate: number | null, rtt: number | null, cwnd: number | null, retransmits: number | null}} Sample */
+/** @typedef {{limit: string, probability: number}} Alternative */
+/** @typedef {{limit: string | null, sentence: string | null, equation: string | null, probability: number | null, posterior: Alternative[], experiments: string[]}} Finding */
+/** @typedef {{type: "step-result", step: number, rate: number | null, bytes: number | null, flows: number | null, valid: boolean, invalidBecause: string[], rttIdle: number | null, rttLoaded: number | null, congestion: string | null, sentence: string | null, limit: string | null}} StepResult */
+/** @typedef {{oneFlow: number | null, severalFlows: number | null, flows: number | null}} Direction */
+/** @typedef {{where: string | null, platform: string | null, line: string | null, why: string | null}} Remedy */
+/** @typedef {{factor: number, low: number | null, high: number | null}} Gain */
+/** @typedef {{method: string, rate: number | null, rule: string | null}} Differing */
+/** @typedef {{streaming: string | null, gaming: string | null, calls: string | null}} Verdicts */
+/**
+ * @typedef {object} Result
+ * @property {"result"} type
+ * @property {Direction | null} download
+ * @property {Direction | null} upload
+ * @property {number | null} rttIdle
+ * @property {number | null} jitter
+ * @property {number | null} rttDownload
+ * @property {number | null} rttUpload
+ * @property {{grade: string | null, increase: number | null} | null} bufferbloat
+ * @property {number | null} rpm
+ * @property {string | null} rpmMethod
+ * @property {{ratio: number, from: string | null} | null} loss
+ * @property {Verdicts | null} verdicts
+ * @property {Finding | null} finding
+ * @property {Remedy[]} remedies
+ * @property {Gain | null} gain
+ * @property {Differing[]} differs
+ * @property {boolean} valid
+ * @property {string[]} invalidBecause
+ */
+/** @typedef {{type: "problem", message: string, retryAfter: number | null}} Problem */
+/** @typedef {Welcome | Step | Sample | StepResult | Result | Problem} ServerMessage */
+
+/** @typedef {Record<string, unknown>} Json */
+
+/** @param {unknown} value @returns {value is Json} */
+function isObject(value) {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** @param {unknown} value @returns {Json} */
+function object(value) {
+  return isObject(value) ? value : {};
+}
+
+/** A number of at least zero. @param {unknown} value */
+function number(value) {
+  return typeof value === "number" && Number.isFinite(value) && value >= 0 && value < 1e18 ? value : null;
+}
+
+/** @param {unknown} value */
+function text(value) {
+  return typeof value === "string" && value !== "" ? value.slice(0, MAX_TEXT) : null;
+}
+
+/** A finding in words. @param {unknown} value */
+function sentence(value) {
+  const words = text(value);
+  return words === null ? null : withoutOptions(words);
+}
+
+/** @param {unknown} value @returns {unknown[]} */
+function list(value) {
+  return Array.isArray(value) ? value.slice(0, MAX_LIST) : [];
+}
+
+/** @param {unknown} value */
+function textList(value) {
+  return list(value).flatMap((item) => text(item) ?? []);
+}
+
+/** @param {Json} json @returns {PlannedStep | null} */
+function planned(json) {
+  const { kind } = json;
+  if (kind !== "idle" && kind !== "download" && kind !== "upload") return null;
+  const flows = number(json.flows) ?? (kind === "idle" ? 0 : 1);
+  const seconds = number(json.seconds);
+  if (seconds === null || seconds > MAX_STEP_SECONDS || flows > MAX_FLOWS || !Number.isInteger(flows)) return null;
+  if (kind !== "idle" && flows === 0) return null;
+  return { kind, flows, seconds };
+}
+
+/** @param {unknown} value @returns {Direction | null} */
+function direction(value) {
+  if (!isObject(value)) return null;
+  return { oneFlow: number(value.one_flow), severalFlows: number(value.several_flows), flows: number(value.flows) };
+}
+
+/** @param {unknown} value @returns {Finding | null} */
+function finding(value) {
+  if (!isObject(value)) return null;
+  const posterior = list(value.posterior).flatMap((item) => {
+    const { limit, probability } = object(item);
+    const [name, share] = [text(limit), number(probability)];
+    return name === null || share === null ? [] : [{ limit: name, probability: Math.min(share, 1) }];
+  });
+  const probability = number(value.probability);
+  return {
+    limit: text(value.limit),
+    sentence: sentence(value.sentence),
+    equation: text(value.equation),
+    probability: probability === null ? null : Math.min(probability, 1),
+    posterior,
+    experiments: textList(value.experiments),
+  };
+}
+
+/** @param {Json} json @returns {Result} */
+function result(json) {
+  const bufferbloat = isObject(json.bufferbloat) ? json.bufferbloat : null;
+  const loss = object(json.loss);
+  const ratio = number(loss.ratio);
+  const verdicts = isObject(json.verdicts) ? json.verdicts : null;
+  const gain = object(json.gain);
+  const factor = number(gain.factor);
+  return {
+    type: "result",
+    download: direction(json.download),
+    upload: direction(json.upload),
+    rttIdle: number(json.rtt_idle),
+    jitter: number(json.jitter),
+    rttDownload: number(json.rtt_download),
+    rttUpload: number(json.rtt_upload),
+    bufferbloat: bufferbloat && { grade: text(bufferbloat.grade), increase: number(bufferbloat.increase) },
+    rpm: number(json.rpm),
+    rpmMethod: text(json.rpm_method),
+    loss: ratio === null ? null : { ratio, from: text(loss.from) },
+    verdicts: verdicts && {
+      streaming: text(verdicts.streaming),
+      gaming: text(verdicts.gaming),
+      calls: text(verdicts.calls),
+    },
+    finding: finding(json.finding),
+    remedies: list(json.remedies).filter(isObject).map((remedy) => ({
+      where: text(remedy.where),
+      platform: text(remedy.platform),
+      line: text(remedy.line),
+      why: text(remedy.why),
+    })),
+    gain: factor === null ? null : { factor, low: number(gain.low), high: number(gain.high) },
+    differs: list(json.differs).filter(isObject).flatMap((row) => {
+      const method = text(row.method);
+      return method === null ? [] : [{ method, rate: number(row.rate), rule: text(row.rule) }];
+    }),
+    valid: json.valid !== false,
+    invalidBecause: textList(json.invalid_because),
+  };
+}
+
+/**
+ * Reads a stored result, as the server sent it.
+ * @param {unknown} value
+ * @returns {Result | null}
+ */
+export function readResult(value) {
+  return isObject(value) && value.type === "result" ? result(value) : null;
+}
+
+/**
+ * Reads a message of the server; `null` if it is none that this page understands.
+ * @param {unknown} json
+ * @returns {ServerMessage | null}
+ */
+export function readMessage(json) {
+  if (!isObject(json)) return null;
+  const step = number(json.step);
+  switch (json.type) {
+    case "welcome": {
+      const run = text(json.run);
+      if (run === null || !/^[0-9a-f]{32}$/.test(run)) return null;
+      return {
+        type: "welcome",
+        run,
+        client: text(json.client),
+        ipVersion: number(json.ip_version),
+        proxied: json.proxied === true,
+        tls: json.tls === true,
+        maxBytes: number(json.max_bytes),
+        seconds: number(json.seconds),
+        steps: list(json.steps).flatMap((item) => planned(object(item)) ?? []),
+      };
+    }
+    case "step": {
+      const plan = planned(json);
+      if (plan === null || step === null) return null;
+      const transport = json.transport === "http" ? "http" : "websocket";
+      return { type: "step", step, ...plan, transport, congestion: text(json.congestion), why: text(json.why) };
+    }
+    case "sample": {
+      const t = number(json.t);
+      if (step === null || t === null) return null;
+      return {
+        type: "sample", step, t,
+        rate: number(json.rate),
+        rtt: number(json.rtt),
+        cwnd: number(json.cwnd),
+        retransmits: number(json.retransmits),
+      };
+    }
+    case "step-result": {
+      if (step === null) return null;
+      const found = finding(json.finding);
+      return {
+        type: "step-result", step,
+        rate: number(json.rate),
+        bytes: number(json.bytes),
+        flows: number(json.flows),
+        valid: json.valid !== false,
+        invalidBecause: textList(json.invalid_because),
+        rttIdle: number(json.rtt_idle),
+        rttLoaded: number(json.rtt_loaded),
+        congestion: text(json.congestion),
+        sentence: sentence(json.sentence) ?? found?.sentence ?? null,
+        limit: found?.limit ?? null,
+      };
+    }
+    case "result":
+      return result(json);
+    case "problem":
+      return { type: "problem", message: text(json.message) ?? "", retryAfter: number(json.retry_after) };
+    default:
+      return null;
+  }
+}
+
+// Between the page and its worker.
+
+/** @typedef {{do: "start", base: string, token: string | null, platform: string, maxBytes: number, thorough: boolean, hidden: boolean}} StartCommand */
+/** @typedef {StartCommand | {do: "visibility", hidden: boolean} | {do: "stop"}} Command */
+/** @typedef {"connect" | "lost" | "flow" | "protocol"} Failure */
+/** @typedef {[sent: number, rtt: number]} Reply Both in milliseconds, `sent` since the step's start. */
+/**
+ * @typedef {{is: "message", message: ServerMessage, json: unknown}
+ *   | {is: "began", step: number}
+ *   | {is: "probes", step: number, on: "own" | "loaded", replies: Reply[]}
+ *   | {is: "failed", failure: Failure}} Report
+ */
+
+/** @typedef {{do: "connect", url: string} | {do: "measure", step: number} | {do: "rest"}} ProbeCommand */
+/** @typedef {{is: "open"} | {is: "closed"} | {is: "replies", step: number, replies: Reply[], lost: number}} ProbeReport */
