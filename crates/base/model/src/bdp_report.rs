@@ -11,6 +11,7 @@ use crate::{
     loss_budget_cubic, loss_budget_mathis, per_stream, slow_start, window_for, window_rate,
     window_scale,
 };
+use problem::Field;
 use units::{BitRate, ByteCount, Rtt, percent_with};
 
 /// The schema id of [`BdpReport`] in JSON.
@@ -71,6 +72,20 @@ pub enum BdpError {
     /// The MTU is out of range.
     #[error("an MTU of {0} bytes is out of range: give {MIN_MTU} to {MAX_MTU}")]
     Mtu(u32),
+}
+
+impl BdpError {
+    /// The field whose value removes the error.
+    #[must_use]
+    pub fn field(&self) -> Field {
+        match self {
+            BdpError::ZeroRate => Field::Rate,
+            BdpError::ZeroRtt => Field::Rtt,
+            BdpError::ZeroWindow | BdpError::Window(_) => Field::Window,
+            BdpError::Streams(_) => Field::Streams,
+            BdpError::Mtu(_) => Field::Mtu,
+        }
+    }
 }
 
 /// Computes all figures of one path.

@@ -126,6 +126,29 @@ pub enum CalcError {
     ZeroRto,
 }
 
+impl CalcError {
+    /// The field whose value removes the error.
+    #[must_use]
+    pub fn field(&self) -> Field {
+        match self {
+            CalcError::TwoOfThree | CalcError::NoLink => Field::Rate,
+            CalcError::ZeroRtt | CalcError::RateWithoutRtt => Field::Rtt,
+            CalcError::ZeroPlan => Field::Plan,
+            CalcError::ZeroWindow | CalcError::Window(_) => Field::Window,
+            CalcError::Streams(_) => Field::Streams,
+            CalcError::Mss(_) => Field::Mss,
+            CalcError::Mtu(..) => Field::Mtu,
+            CalcError::Frame(_, field, _) => *field,
+            CalcError::NoLoss(_) | CalcError::LossOrRate | CalcError::BbrLoss => Field::Loss,
+            CalcError::Target(..) => Field::Target,
+            CalcError::Ratio(_) => Field::Ratio,
+            CalcError::ZeroSize => Field::Bytes,
+            CalcError::Initial(_) => Field::InitialWindow,
+            CalcError::ZeroRto => Field::Rto,
+        }
+    }
+}
+
 fn check_rtt(rtt: Rtt) -> Result<Rtt, CalcError> {
     if rtt == Rtt::ZERO { Err(CalcError::ZeroRtt) } else { Ok(rtt) }
 }

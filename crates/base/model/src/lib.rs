@@ -26,6 +26,7 @@
 //! [`bdp_report()`] computes all figures of a path, [`calc`] one at a time, each with its
 //! equation.
 
+pub mod aim;
 mod bbr;
 mod bdp_report;
 mod buffers;

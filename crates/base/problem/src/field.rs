@@ -88,6 +88,16 @@ fields! {
     Metrics = "metrics",
     /// Names for which the metrics are served.
     MetricsHosts = "metrics_hosts",
+    /// The address to listen on.
+    Listen = "listen",
+    /// Certificates of encrypted connections.
+    Tls = "tls",
+    /// Names of this host.
+    HostNames = "names",
+    /// The secret of a server's clients.
+    Token = "token",
+    /// Bytes of a run of the speed test.
+    MaxBytesPerRun = "max_bytes_per_run",
     /// The directory that copies are served from.
     Root = "root",
     /// The maximum number of concurrent copies.
@@ -144,6 +154,10 @@ fields! {
     Burst = "burst",
     /// The maximum segment size.
     Mss = "mss",
+    /// The largest IP packet.
+    Mtu = "mtu",
+    /// A data reduction ratio.
+    Ratio = "ratio",
     /// The IPv6 flow label.
     FlowLabel = "flow_label",
     /// The first rate of a train of datagrams.

@@ -206,7 +206,7 @@ mod tests {
         let found = consistent(wrong, &m);
         assert_eq!((found.limit, found.confidence), (Some(Limit::Unknown), None));
         assert_eq!(found.posterior[0].limit, Limit::Unknown);
-        assert!(found.sentence.contains("gives 225 kbit/s, but 81.2 Mbit/s arrived"));
+        assert!(found.sentence.contains("gives 225 kbit/s while 81.2 Mbit/s arrived"));
         assert_eq!(contradiction(&found, &m), None);
     }
 }

@@ -14,10 +14,10 @@
 //! ```
 
 pub use model::calc::{
-    CalcResult, DistanceQuestion, Law, LineQuestion, LossQuestion, OverheadQuestion, ScaleQuestion,
-    TransferQuestion, UdtQuestion, WanQuestion, WindowQuestion,
+    CalcError, CalcResult, DistanceQuestion, Law, LineQuestion, LossQuestion, OverheadQuestion,
+    ScaleQuestion, TransferQuestion, UdtQuestion, WanQuestion, WindowQuestion,
 };
-pub use model::{BdpReport, Congestion, IpVersion, Question as BdpQuestion, Transfer};
+pub use model::{BdpError, BdpReport, Congestion, IpVersion, Question as BdpQuestion, Transfer};
 
 pub use places::Location;
 
@@ -64,6 +64,14 @@ impl CalcRequest {
 /// # Errors
 /// An error in the question, with an example of an accepted value.
 pub fn run(request: &CalcRequest) -> Result<CalcResult, Problem> {
+    compute(request).map_err(|error| Problem::new(Fault::Request, error))
+}
+
+/// As [`run`], with an error that names its field: [`CalcError::field`].
+///
+/// # Errors
+/// An error in the question.
+pub fn compute(request: &CalcRequest) -> Result<CalcResult, CalcError> {
     match request {
         CalcRequest::Window(question) => calc::window(question),
         CalcRequest::Scale(question) => calc::scale(question),
@@ -75,7 +83,6 @@ pub fn run(request: &CalcRequest) -> Result<CalcResult, Problem> {
         CalcRequest::Transfer(question) => calc::transfer_time(question),
         CalcRequest::Udt(question) => calc::udt(question),
     }
-    .map_err(|error| Problem::new(Fault::Request, error))
 }
 
 /// Bandwidth-delay product, window and buffers of a path.
@@ -83,7 +90,15 @@ pub fn run(request: &CalcRequest) -> Result<CalcResult, Problem> {
 /// # Errors
 /// An error in the question.
 pub fn bdp(question: &BdpQuestion) -> Result<BdpReport, Problem> {
-    model::bdp_report(question).map_err(|error| Problem::new(Fault::Request, error))
+    compute_bdp(question).map_err(|error| Problem::new(Fault::Request, error))
+}
+
+/// As [`bdp`], with an error that names its field: [`BdpError::field`].
+///
+/// # Errors
+/// An error in the question.
+pub fn compute_bdp(question: &BdpQuestion) -> Result<BdpReport, BdpError> {
+    model::bdp_report(question)
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ mod disk;
 mod gather;
 mod path;
 
-pub use ::doctor::{DoctorCommands, DoctorDocument, PastedReport, System};
+pub use ::doctor::{DoctorCommands, DoctorDocument, DoctorReport, PastedReport, System, is_sysctl};
 pub(crate) use gather::default_devices;
 pub use gather::{Asked, Root, gather, this_nic};
 pub use path::{PathProbe, path};
@@ -321,7 +321,45 @@ pub fn commands(request: &CommandsRequest) -> Result<DoctorCommands, Problem> {
     Ok(::doctor::commands(request.system, &target))
 }
 
-/// The text that `netstat -s`, `netstat -st` or `ss -tin` printed.
+/// The settings that `sysctl -a` printed on a host, and the target to check them against.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PastedSettingsRequest {
+    /// The text; at most 100,000 lines of it are read.
+    pub text: String,
+    /// The rate of all streams.
+    pub rate: BitRate,
+    /// The RTT.
+    pub rtt: Rtt,
+    /// Parallel connections that share the rate.
+    pub streams: u32,
+}
+
+/// Checks the settings of a text of sysctl(8).
+///
+/// ```
+/// use longhaul::doctor::{self, PastedSettingsRequest};
+///
+/// let text = "net.ipv4.tcp_rmem = 4096 131072 6291456".to_owned();
+/// let (rate, rtt) = ("1gbit".parse()?, "100ms".parse()?);
+/// let report = doctor::pasted_settings(&PastedSettingsRequest { text, rate, rtt, streams: 1 })?;
+/// assert!(report.fail > 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// An invalid field, a text without settings.
+pub fn pasted_settings(request: &PastedSettingsRequest) -> Result<DoctorReport, Problem> {
+    check_target(Some(request.rate), Some(request.rtt), request.streams)?;
+    if !is_sysctl(&request.text) {
+        let message = "the text has no settings of sysctl such as net.ipv4.tcp_rmem = …";
+        return Err(Problem::new(Fault::Request, message));
+    }
+    let target = target(request.rate, Some(request.rtt), request.streams);
+    Ok(::doctor::pasted_settings(&request.text, &target, clock::unix_seconds()))
+}
+
+/// The text that `netstat -s`, `netstat -st`, `nstat` or `ss -tin` printed.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PastedRequest {

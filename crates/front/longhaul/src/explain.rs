@@ -23,6 +23,7 @@ pub use recording::{ExplainedConnection, ExplainedRecording};
 use crate::pcap::{OnRead, ReadEvent, ReadProgress};
 use crate::{Fault, Field, Problem, StopFlag};
 use record::{Finding, Measurement};
+use report::html::PageRun;
 use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -132,6 +133,30 @@ impl ExplainedTransfer {
     }
 }
 
+/// A text to explain.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PastedResultRequest {
+    /// A saved measurement, or the result of another tool.
+    pub text: String,
+}
+
+/// Explains a text.
+///
+/// # Errors
+/// A text in none of these formats.
+pub fn pasted(request: &PastedResultRequest) -> Result<Vec<ExplainedTransfer>, Problem> {
+    let text = request.text.as_bytes();
+    let transfers = if tool_result::has_schema(&request.text) {
+        let name = std::path::Path::new("the text");
+        let measurement = store::parse(name, text).map_err(unreadable)?;
+        vec![Transfer { name: String::new(), measurement }]
+    } else {
+        tool_result::explain_bytes(text, "the text", None)?.transfers
+    };
+    Ok(transfers.into_iter().map(ExplainedTransfer::new).collect())
+}
+
 /// Explains a file.
 ///
 /// # Errors
@@ -197,4 +222,14 @@ pub fn explain(
 
 fn unreadable(error: impl std::fmt::Display) -> Problem {
     Problem::new(Fault::Input, error)
+}
+/// A transfer on a page, with the window that limits it.
+#[must_use]
+pub fn page_run<'a>(
+    label: &'a str,
+    measurement: &'a Measurement,
+    finding: &'a Finding,
+) -> PageRun<'a> {
+    let window = diagnose::window_in_flight(measurement, finding);
+    PageRun { label, measurement, finding, window }
 }

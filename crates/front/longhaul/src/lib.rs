@@ -26,6 +26,7 @@ pub mod demo;
 pub mod doctor;
 pub mod explain;
 mod helper_process;
+pub mod http_host;
 pub mod input;
 pub mod iperf2;
 pub mod lab;

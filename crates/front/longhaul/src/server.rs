@@ -13,7 +13,6 @@ mod copies;
 mod counters;
 mod event;
 mod http;
-mod http_host;
 mod observer;
 
 pub use event::{
@@ -24,12 +23,12 @@ pub use perf::client::Family;
 pub use perf::server::Limits;
 
 use crate::copy::PORT;
+use crate::http_host::{self, OwnNames};
 use crate::{Fault, Field, Problem, StopFlag};
 use ::copy::CopyServer;
 use counters::Counters;
 use host::lock::lock;
 use host::{address, clock};
-use http_host::OwnNames;
 use observer::{EventLog, SessionObserver};
 use perf::PerfError;
 use perf::server::{Server, ServerConfig};

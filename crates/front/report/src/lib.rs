@@ -23,6 +23,7 @@ pub mod html;
 pub mod iperf3;
 mod route_files;
 pub mod series;
+mod span;
 mod study_sources;
 pub mod terminal;
 mod timeline;

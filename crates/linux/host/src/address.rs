@@ -83,6 +83,17 @@ pub enum AddressError {
     LacksZone { advice: String },
 }
 
+/// Parses a port of the loopback address, or an address with its port.
+///
+/// # Errors
+/// The forms that it has.
+pub fn parse_listen(text: &str) -> Result<SocketAddr, String> {
+    if let Ok(port) = text.parse::<u16>() {
+        return Ok(SocketAddr::from(([127, 0, 0, 1], port)));
+    }
+    text.parse().map_err(|_| "give a port, such as 9201, or ADDRESS:PORT, such as [::]:9201".into())
+}
+
 /// Parses an address of this host with any zone: `192.0.2.1`, `fe80::1%eth0`,
 /// `[fe80::1%eth0]`. Its port is zero.
 ///
@@ -155,6 +166,17 @@ pub fn host_text(address: SocketAddr) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn servers_listen_on_loopback_by_default() {
+        let read = |text| parse_listen(text).map(|address| address.to_string());
+        assert_eq!(read("9201").unwrap(), "127.0.0.1:9201");
+        assert_eq!(read("0.0.0.0:1").unwrap(), "0.0.0.0:1");
+        assert_eq!(read("[::1]:1").unwrap(), "[::1]:1");
+        for wrong in ["", "x", "70000", "::1", "host:1", "-1"] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+    }
 
     fn scope(address: SocketAddr) -> u32 {
         match address {

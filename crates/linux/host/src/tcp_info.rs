@@ -336,6 +336,39 @@ impl MemInfo {
     }
 }
 
+/// What BBR says of a socket (`TCP_CC_INFO`, `struct tcp_bbr_info` of
+/// `include/uapi/linux/inet_diag.h`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct BbrInfo {
+    /// Estimated bandwidth, bytes/s.
+    pub bandwidth: u64,
+    /// Minimum RTT, µs.
+    pub min_rtt_us: u32,
+    /// Pacing gain, 256 for 1.
+    pub pacing_gain: u32,
+    /// Gain of the congestion window, 256 for 1.
+    pub cwnd_gain: u32,
+}
+
+impl BbrInfo {
+    /// Reads a socket; `None` where its congestion control is not BBR.
+    ///
+    /// # Errors
+    /// The error of `getsockopt`.
+    pub fn of(socket: &impl AsFd) -> io::Result<Option<Self>> {
+        // Other congestion controls answer with less, or with a structure of their own.
+        if !congestion(socket)?.starts_with("bbr") {
+            return Ok(None);
+        }
+        let mut words = [0u32; 5];
+        let length = sys::get_option(socket, libc::IPPROTO_TCP, libc::TCP_CC_INFO, &mut words)?;
+        let [low, high, min_rtt_us, pacing_gain, cwnd_gain] = words;
+        let bandwidth = u64::from(high) << 32 | u64::from(low);
+        let whole = length == size_of_val(&words);
+        Ok(whole.then_some(BbrInfo { bandwidth, min_rtt_us, pacing_gain, cwnd_gain }))
+    }
+}
+
 /// Why a congestion control cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum CongestionError {

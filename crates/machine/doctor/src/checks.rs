@@ -41,7 +41,17 @@ pub fn report(
     host: Option<String>,
     at_unix_s: u64,
 ) -> DoctorReport {
-    let checks = examine(facts, target);
+    report_of(examine(facts, target), facts, target, host, at_unix_s)
+}
+
+/// The report of these checks.
+pub(crate) fn report_of(
+    checks: Vec<Check>,
+    facts: &Facts,
+    target: &Target,
+    host: Option<String>,
+    at_unix_s: u64,
+) -> DoctorReport {
     let count = |verdict| DoctorReport::count(&checks, verdict);
     let (fail, warn, unknown) =
         (count(Verdict::Fail), count(Verdict::Warn), count(Verdict::Unknown));

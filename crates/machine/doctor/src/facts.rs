@@ -348,10 +348,10 @@ pub fn link_rate(facts: &Facts) -> Option<BitRate> {
     wireless.or(speed.map(BitRate::from_bps)).filter(|rate| rate.bps() > 0)
 }
 
-#[cfg(test)]
 impl Facts {
     /// A host of which nothing can be read.
-    pub(crate) fn unread(why: &str) -> Self {
+    #[must_use]
+    pub fn unread(why: &str) -> Self {
         Facts {
             kernel: Fact::unread(why),
             boot_line: Fact::unread(why),

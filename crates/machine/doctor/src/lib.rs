@@ -5,7 +5,8 @@
 //! Which settings a target needs is decided by `tune` alone.
 //!
 //! [`commands`](commands()) lists the same checks as commands for other hosts;
-//! [`pasted()`] explains the counters that other tools print there.
+//! [`pasted()`] explains the counters that other tools print there, [`pasted_settings()`] checks
+//! the settings that sysctl(8) prints.
 
 mod checks;
 mod commands;
@@ -25,6 +26,7 @@ pub use facts::{
     PathFacts, Pci, Settings, Usb, Wireless, link_rate,
 };
 pub use pasted::{
-    PASTED_SCHEMA, PastedConnection, PastedCounter, PastedReport, UnknownText, pasted,
+    PASTED_SCHEMA, PastedConnection, PastedCounter, PastedReport, UnknownText, is_sysctl, pasted,
+    pasted_settings,
 };
 pub use target::Target;

@@ -1,13 +1,16 @@
 //! Text of other tools, pasted or saved: `netstat -s` and `netstat -st` of Linux and
-//! macOS, and `ss -tin`. The format is recognised by its content.
+//! macOS, `nstat`, `ss -tin`, and `sysctl -a`. The format is recognised by its content.
 //!
 //! Pure, and bounded: at most [`MAX_LINES`] lines, of [`MAX_LINE`] bytes each, are read.
 
 mod document;
 mod netstat;
+mod nstat;
 mod ss;
+mod sysctl;
 
 pub use document::{PASTED_SCHEMA, PastedConnection, PastedCounter, PastedReport};
+pub use sysctl::{is_sysctl, pasted_settings};
 use tool_results::ss_details::is_details;
 
 /// Lines read; `netstat -s` prints 200, `ss -tin` two for each connection.
@@ -18,7 +21,9 @@ const MAX_LINE: usize = 4_096;
 
 /// A text in none of the formats.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{found}; accepted: netstat -s and netstat -st of Linux and macOS, and ss -tin of Linux")]
+#[error(
+    "{found}; accepted: netstat -s and netstat -st of Linux and macOS, nstat and ss -tin of Linux"
+)]
 pub struct UnknownText {
     found: String,
 }
@@ -49,6 +54,9 @@ pub fn pasted(text: &str) -> Result<PastedReport, UnknownText> {
     } else if is("tcp:") {
         "netstat of macOS".clone_into(&mut report.format);
         netstat::read(&lines, &netstat::MACOS, &mut report);
+    } else if nstat::is_nstat(&lines) {
+        "nstat".clone_into(&mut report.format);
+        nstat::read(&lines, &mut report);
     }
     if report.counters.is_empty() && report.connections.is_empty() {
         return Err(UnknownText { found: begins(&lines) });

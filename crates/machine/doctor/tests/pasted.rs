@@ -1,7 +1,9 @@
 //! The text of other tools: real outputs, and any text.
 
-use doctor::{PastedCounter, PastedReport, pasted};
+use doctor::{PastedCounter, PastedReport, Target, is_sysctl, pasted, pasted_settings};
 use proptest::prelude::{ProptestConfig, proptest};
+use record::{Area, Verdict};
+use units::{BitRate, Rtt};
 
 /// From this project's own machines: `netstat -st` of net-tools 2.10, and `ss -tin` of
 /// iproute2 6.1 during a transfer over 20 Mbit/s and 60 ms with 0.1 % loss.
@@ -11,6 +13,18 @@ const SS: &str = include_str!("pasted/ss-tin.txt");
 const SS_SEND_BUFFER: &str = include_str!("pasted/ss-tin-sndbuf.txt");
 /// The lines of a published output of macOS, with the totals that it leaves out.
 const MACOS: &str = include_str!("pasted/netstat-macos.txt");
+
+/// 1 Gbit/s over 100 ms.
+fn target() -> Target {
+    Target {
+        rate: BitRate::from_bps(1_000_000_000),
+        rate_from: String::new(),
+        rtt: Some(Rtt::from_micros(100_000)),
+        rtt_from: String::new(),
+        streams: 1,
+        mss: None,
+    }
+}
 
 fn counter<'a>(report: &'a PastedReport, name: &str) -> &'a PastedCounter {
     let found = report.counters.iter().find(|one| one.name == name);
@@ -111,6 +125,47 @@ fn ss_names_the_send_buffer_and_a_standing_queue() {
 }
 
 #[test]
+fn nstat_has_the_counters_of_netstat() {
+    let text = "#kernel\nIpInReceives                    297748239          0.0\n\
+                TcpInSegs                       1000               0.0\n\
+                TcpOutSegs                      4000               0.0\n\
+                TcpRetransSegs                  20                 0.0\n\
+                TcpExtTCPOrigDataSent           2000               0.0\n\
+                TcpExtTCPTimeouts               5                  0.0\n\
+                TcpExtTCPKeepAlive              7                  0.0\n\
+                UdpInDatagrams                  x                  0.0\n";
+    let report = pasted(text).unwrap();
+    assert_eq!(report.format, "nstat");
+    let again = counter(&report, "Tcp.RetransSegs");
+    assert_eq!((again.value, again.of.as_deref()), (20, Some("TcpExt.TCPOrigDataSent")));
+    assert!((again.share.unwrap() - 0.01).abs() < 1e-12, "{again:?}");
+    assert_eq!(counter(&report, "TcpExt.TCPTimeouts").share, Some(0.25));
+    // The keepalives, the counters of IP, and a value that is no number.
+    assert_eq!(report.unread_lines, 2, "{report:?}");
+    assert!(pasted("#kernel\nTcpNothing 5 0.0\n").is_err());
+}
+
+#[test]
+fn settings_of_a_text_are_checked_against_a_target() {
+    let text = "kernel.osrelease = 6.1.0-18-amd64\nnet.ipv4.tcp_rmem = 4096\t131072\t6291456\n\
+                net.ipv4.tcp_congestion_control = cubic\nnet.ipv4.tcp_wmem = 4096 16384 67108864\n";
+    assert!(is_sysctl(text) && !is_sysctl(LINUX) && !is_sysctl(SS) && !is_sysctl(""));
+    let report = pasted_settings(text, &target(), 0);
+    let of = |id: &str| report.checks.iter().find(|one| one.id == id).unwrap();
+    let read = of("net.ipv4.tcp_rmem");
+    assert_eq!(read.verdict, Verdict::Fail);
+    assert!(read.seen.contains("6291456"), "{read:?}");
+    let line = read.command.as_ref().unwrap().to_string();
+    assert_eq!(line, "sudo sysctl -w net.ipv4.tcp_rmem='4096 131072 50331648'");
+    assert_eq!(of("net.ipv4.tcp_wmem").verdict, Verdict::Pass);
+    assert_eq!(of("net.ipv4.tcp_congestion_control").verdict, Verdict::Pass);
+    let missing = of("net.ipv4.tcp_sack");
+    assert_eq!((missing.verdict, missing.seen.as_str()), (Verdict::Unknown, "not in the text"));
+    assert!(report.fail >= 1 && report.checks.iter().all(|one| one.area == Area::Settings));
+    assert!(report.checks.iter().all(|one| !one.id.contains("device")), "{report:?}");
+}
+
+#[test]
 fn text_in_no_format_is_one_line_with_what_is_accepted() {
     for (text, begins) in [
         ("", "the text is empty; accepted: netstat -s"),
@@ -136,7 +191,12 @@ proptest! {
         while !whole.is_char_boundary(end) {
             end -= 1;
         }
-        for text in [text.clone(), whole[..end].to_owned(), format!("{}{text}", &whole[..end])] {
+        let setting = format!("net.ipv4.tcp_rmem = {text}\n{text} = {text}\nTcpRetransSegs {cut} 0.0");
+        for text in [setting, text.clone(), whole[..end].to_owned(), format!("{}{text}", &whole[..end])] {
+            if is_sysctl(&text) {
+                let report = pasted_settings(&text, &target(), 0);
+                proptest::prop_assert!(serde_json::to_string(&report).is_ok());
+            }
             if let Ok(report) = pasted(&text) {
                 for one in &report.connections {
                     let shares =

@@ -14,15 +14,19 @@ const BEGINNING: u64 = 4096;
 /// Returns true if it is not longhaul's document, which names its schema: at the beginning, unless
 /// another program sorted its keys.
 pub(super) fn is_candidate(path: &Path) -> bool {
-    const SCHEMA: &str = "\"longhaul.";
     let Some(beginning) = beginning(path) else { return false };
     let text = String::from_utf8_lossy(&beginning);
-    if text.contains(SCHEMA) {
+    if has_schema(&text) {
         return false;
     }
     let is_json = text.trim_start().starts_with('{');
     let whole = || file::read_bounded(path, tool_results::MAX_SIZE);
-    !is_json || whole().is_ok_and(|bytes| !String::from_utf8_lossy(&bytes).contains(SCHEMA))
+    !is_json || whole().is_ok_and(|bytes| !has_schema(&String::from_utf8_lossy(&bytes)))
+}
+
+/// Returns true if a text names a schema of longhaul.
+pub(super) fn has_schema(text: &str) -> bool {
+    text.contains("\"longhaul.")
 }
 
 fn beginning(path: &Path) -> Option<Vec<u8>> {
@@ -34,12 +38,20 @@ fn beginning(path: &Path) -> Option<Vec<u8>> {
 
 /// Explains the first transfers of the file, or the one that was selected.
 pub(super) fn explain(path: &Path, which: Option<&str>) -> Result<Transfers, Problem> {
-    let shown = path.display();
+    let shown = path.display().to_string();
     let bytes = file::read_bounded(path, tool_results::MAX_SIZE)
         .map_err(|error| unreadable(format!("cannot read {shown}: {error}")))?;
-    let all = tool_results::read(&bytes)
+    explain_bytes(&bytes, &shown, which)
+}
+
+/// As [`explain`]; `shown` is the name of what has the bytes.
+pub(super) fn explain_bytes(
+    bytes: &[u8],
+    shown: &str,
+    which: Option<&str>,
+) -> Result<Transfers, Problem> {
+    let all = tool_results::read(bytes)
         .map_err(|error| unreadable(format!("cannot explain {shown}: {error}")))?;
-    drop(bytes);
     let count = all.len();
     let chosen: Vec<Measurement> = match which {
         Some(which) => vec![select(&all, which)?.clone()],

@@ -5,7 +5,7 @@
 //! and close, and a maximum request size. Above the maximum number of connections
 //! the oldest is closed, so that slow clients cannot lock out a scraper.
 
-use super::http_host::{HostError, OwnNames};
+use crate::http_host::{HostError, OwnNames};
 use host::clock;
 use host::lock::lock;
 use std::collections::VecDeque;

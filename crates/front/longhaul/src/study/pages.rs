@@ -2,6 +2,7 @@
 
 use super::request;
 use super::results::Results;
+use crate::explain::page_run;
 use crate::{Fault, Problem};
 use campaign::Store;
 use host::directory::{Directory, Trust};
@@ -102,12 +103,8 @@ fn cell(part: &Part, run: &StudyRun, store: &Store) -> Result<Option<String>, Pr
         }
     }
     let Some((_, _, first)) = flows.first() else { return Ok(None) };
-    let runs = flows.iter().map(|(label, measurement, finding)| html::PageRun {
-        label,
-        measurement,
-        finding,
-        window: diagnose::window_in_flight(measurement, finding),
-    });
+    let runs =
+        flows.iter().map(|(label, measurement, finding)| page_run(label, measurement, finding));
     let page = Page {
         title: part.plan.label(&part.plan.cell(run.cell)),
         lead: first.sentence.clone(),

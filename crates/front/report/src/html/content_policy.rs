@@ -16,8 +16,9 @@ pub(super) fn of(style: &str, script: &str) -> String {
     )
 }
 
-/// The hash of an element's text.
-fn source(text: &str) -> String {
+/// The source expression of an element's text: its hash.
+#[must_use]
+pub fn source(text: &str) -> String {
     format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text)))
 }
 

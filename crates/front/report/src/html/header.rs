@@ -4,7 +4,8 @@ use super::{Page, markup::Markup, path, paths};
 use crate::wording::{self, Tone};
 use record::{LatencyUnderLoad, PathReport};
 
-pub(super) fn write(m: &mut Markup, page: &Page<'_>) {
+/// Title and lead.
+pub(super) fn title(m: &mut Markup, page: &Page<'_>) {
     m.element("header", &[], |m| {
         m.leaf("p", &[("class", &"eyebrow")], &"Longhaul");
         m.leaf("h1", &[], &page.title);
@@ -17,6 +18,10 @@ pub(super) fn write(m: &mut Markup, page: &Page<'_>) {
             });
         }
     });
+}
+
+/// Result and path.
+pub(super) fn write(m: &mut Markup, page: &Page<'_>) {
     invalid(m, page);
     result(m, page);
     if let Some(path) = path(page) {

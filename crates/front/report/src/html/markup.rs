@@ -6,7 +6,7 @@ use std::fmt::Display;
 
 /// Attributes of an element. Declarations of `style` become a rule and a class, since a page's
 /// Content-Security-Policy permits no style attributes.
-pub(super) type Attributes<'a> = &'a [(&'static str, &'a dyn Display)];
+pub type Attributes<'a> = &'a [(&'static str, &'a dyn Display)];
 
 /// A length in an SVG, rounded to 0.1 pixel.
 pub(super) struct Px(pub(super) f64);
@@ -20,49 +20,78 @@ impl Display for Px {
     }
 }
 
-pub(super) struct Markup {
+/// A writer of HTML: text and attributes are escaped, elements closed.
+#[derive(Debug)]
+pub struct Markup {
     text: String,
     /// Declarations of single elements, by class.
     rules: BTreeMap<String, String>,
 }
 
+impl Default for Markup {
+    fn default() -> Self {
+        Markup::new()
+    }
+}
+
 impl Markup {
-    pub(super) fn new() -> Self {
+    /// An empty one.
+    #[must_use]
+    pub fn new() -> Self {
         Markup { text: String::with_capacity(1 << 16), rules: BTreeMap::new() }
     }
 
-    pub(super) fn finish(self) -> String {
+    /// The text.
+    #[must_use]
+    pub fn finish(self) -> String {
         self.text
     }
 
     /// The style sheet of the classes that replaced style attributes. Like these, its rules have
     /// precedence over others: a class counts as often as a selector has it.
-    pub(super) fn rules(&self) -> String {
+    #[must_use]
+    pub fn rules(&self) -> String {
         let rule = |(class, style)| format!(".{class}.{class}.{class}{{{style}}}\n");
         self.rules.iter().map(rule).collect()
     }
 
     /// A literal of ours, unescaped.
-    pub(super) fn raw(&mut self, literal: &'static str) -> &mut Self {
+    pub fn raw(&mut self, literal: &'static str) -> &mut Self {
         self.text.push_str(literal);
         self
     }
 
+    /// A style element of [`Markup::rules`], for which a policy has the hash.
+    pub fn rules_of(&mut self, rules: &str) -> &mut Self {
+        self.source("style", rules)
+    }
+
     /// What another writer wrote, escaped already.
-    pub(super) fn append(&mut self, other: &Markup) -> &mut Self {
+    pub fn append(&mut self, other: &Markup) -> &mut Self {
         self.text.push_str(&other.text);
         self.rules.extend(other.rules.iter().map(|(class, style)| (class.clone(), style.clone())));
         self
     }
 
     /// Text, escaped.
-    pub(super) fn text(&mut self, text: &dyn Display) -> &mut Self {
+    pub fn text(&mut self, text: &dyn Display) -> &mut Self {
         escape(&text.to_string(), &mut self.text);
         self
     }
 
+    /// Text of several lines for elements that keep them, escaped; tabs become spaces.
+    pub fn lines(&mut self, text: &str) -> &mut Self {
+        for (index, line) in text.split('\n').enumerate() {
+            if index > 0 {
+                self.text.push('\n');
+            }
+            escape(line.strip_suffix('\r').unwrap_or(line), &mut self.text);
+        }
+        self
+    }
+
     /// An element with the content that `inside` writes.
-    pub(super) fn element(
+    pub fn element(
         &mut self,
         tag: &'static str,
         attributes: Attributes<'_>,
@@ -81,7 +110,7 @@ impl Markup {
     }
 
     /// An element with text.
-    pub(super) fn leaf(
+    pub fn leaf(
         &mut self,
         tag: &'static str,
         attributes: Attributes<'_>,
@@ -102,14 +131,14 @@ impl Markup {
     }
 
     /// The head of a table, with the names of its columns.
-    pub(super) fn thead<T: Display>(&mut self, heads: impl IntoIterator<Item = T>) -> &mut Self {
+    pub fn thead<T: Display>(&mut self, heads: impl IntoIterator<Item = T>) -> &mut Self {
         self.element("thead", &[], |m| {
             m.heads(heads);
         })
     }
 
     /// A row of a table that begins with its name.
-    pub(super) fn row<T: Display>(
+    pub fn row<T: Display>(
         &mut self,
         name: &dyn Display,
         cells: impl IntoIterator<Item = T>,
@@ -143,11 +172,7 @@ impl Markup {
     }
 
     /// A table that scrolls where it is wider than the page, so that the page does not.
-    pub(super) fn table(
-        &mut self,
-        class: &'static str,
-        inside: impl FnOnce(&mut Markup),
-    ) -> &mut Self {
+    pub fn table(&mut self, class: &'static str, inside: impl FnOnce(&mut Markup)) -> &mut Self {
         self.element("div", &[("class", &"wide-table")], |m| {
             m.element("table", &[("class", &class)], inside);
         })
@@ -184,7 +209,7 @@ impl Markup {
     }
 
     /// An empty element of SVG, or a void one of HTML.
-    pub(super) fn shape(&mut self, tag: &'static str, attributes: Attributes<'_>) -> &mut Self {
+    pub fn shape(&mut self, tag: &'static str, attributes: Attributes<'_>) -> &mut Self {
         self.open(tag, attributes);
         self.text.push_str("/>");
         self
@@ -274,6 +299,13 @@ mod tests {
         page.append(&m);
         assert_eq!(page.rules(), m.rules());
         assert_eq!(page.finish(), "<i class=\"run s_left_12_50_\"></i><i class=\"s_style\"></i>");
+    }
+
+    #[test]
+    fn lines_are_kept() {
+        let mut m = Markup::new();
+        m.lines("a\tb\r\n</pre>\n");
+        assert_eq!(m.finish(), "a b\n&lt;/pre&gt;\n");
     }
 
     #[test]

@@ -7,8 +7,11 @@
 mod bands;
 mod baseline;
 mod bdp;
+mod calculator;
+mod calculator_plot;
 mod capture;
 mod chart;
+mod checks;
 mod compared;
 mod conditions;
 mod content_policy;
@@ -20,6 +23,8 @@ mod labels;
 mod limit_colours;
 mod markup;
 mod naks;
+mod pasted;
+mod remedies;
 mod repeats;
 mod route_map;
 mod sliding_window;
@@ -29,16 +34,21 @@ mod under_load;
 
 pub use baseline::baseline_page;
 pub use bdp::bdp_page;
+pub use calculator::{bdp_report, calc_result};
 pub use capture::{
     CapturePage, MAX_BYTES, MAX_CONVERSATIONS, MAX_STREAMS, PageConversation, StreamGraphs,
     bytes_of_graphs, capture as capture_page,
 };
+pub use checks::checks;
+pub use content_policy::source as policy_source;
+pub use markup::{Attributes, Markup};
+pub use pasted::pasted;
+pub use remedies::remedies;
 pub use repeats::repeats_page;
 pub use route_map::route_page;
 pub use study::{StudyPage, SvgFile, cell_page, study, study_plots};
 pub use study_comparison::study_comparison_page;
 
-use markup::Markup;
 use model::WindowInFlight;
 use record::{Comparison, Decided, Finding, Measurement, PathReport, PlanItem};
 
@@ -87,20 +97,32 @@ pub fn page(page: &Page<'_>) -> String {
     let mut m = Markup::new();
     document(&mut m, &page.title, &[CSS, sliding_window::STYLE], SCRIPT, |m| {
         m.element("main", &[], |m| {
-            header::write(m, page);
-            compared::write(m, page.comparison);
-            curves::throughput(m, page);
-            findings::write(m, page);
-            bands::tables(m, page);
-            curves::in_flight(m, page);
-            curves::rtt(m, page);
-            under_load::write(m, page);
-            conditions::plan(m, page.plan);
-            conditions::write(m, page);
+            header::title(m, page);
+            sections(m, page);
         });
         footer(m, page.runs.first().map_or("", |r| r.measurement.version.as_str()));
     });
     m.finish()
+}
+
+/// The sections of a page, for a page of another layout that has [`style_sheet`].
+pub fn sections(m: &mut Markup, page: &Page<'_>) {
+    header::write(m, page);
+    compared::write(m, page.comparison);
+    curves::throughput(m, page);
+    findings::write(m, page);
+    bands::tables(m, page);
+    curves::in_flight(m, page);
+    curves::rtt(m, page);
+    under_load::write(m, page);
+    conditions::plan(m, page.plan);
+    conditions::write(m, page);
+}
+
+/// The style sheet of [`sections`], [`calc_result`] and [`pasted`].
+#[must_use]
+pub fn style_sheet() -> String {
+    format!("{CSS}{}", limit_colours::style())
 }
 
 /// A document that may fetch nothing, with its styles, its body and its script.

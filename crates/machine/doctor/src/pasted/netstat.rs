@@ -53,6 +53,13 @@ pub(super) struct Dialect {
     named: &'static [&'static str],
 }
 
+impl Dialect {
+    /// The kernel's name of each sentence, in order.
+    pub(super) fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.sentences.iter().map(|sentence| sentence.name)
+    }
+}
+
 const SENT: &[&str] = &["TcpExt.TCPOrigDataSent", "Tcp.OutSegs"];
 const RETRANSMITTED: &[&str] = &["Tcp.RetransSegs"];
 const RECEIVED: &[&str] = &["Tcp.InSegs"];
@@ -306,11 +313,26 @@ pub(super) fn read(lines: &[&str], dialect: &Dialect, report: &mut PastedReport)
             },
         }
     }
+    write(dialect, &values, named, report);
+    report.notes.push(
+        "counters cover all connections since boot: only their growth during a transfer matters; \
+         print them before and after"
+            .to_owned(),
+    );
+}
+
+/// Writes the values of a dialect's sentences, and those of other counters by the kernel's names.
+pub(super) fn write(
+    dialect: &Dialect,
+    values: &[Option<u64>],
+    named: Vec<(String, u64)>,
+    report: &mut PastedReport,
+) {
     let value = |name: &str| {
-        let of = dialect.sentences.iter().zip(&values).filter(|(one, _)| one.name == name);
+        let of = dialect.sentences.iter().zip(values).filter(|(one, _)| one.name == name);
         of.filter_map(|(_, value)| *value).next()
     };
-    for (sentence, number) in dialect.sentences.iter().zip(&values) {
+    for (sentence, number) in dialect.sentences.iter().zip(values) {
         let Some(number) = *number else { continue };
         let whole = sentence.of.iter().find_map(|name| Some((*name, value(name)?)));
         report.counters.push(counter(sentence, number, whole));
@@ -332,11 +354,6 @@ pub(super) fn read(lines: &[&str], dialect: &Dialect, report: &mut PastedReport)
             "counters without a share have no total in the text: paste the whole output".to_owned(),
         );
     }
-    report.notes.push(
-        "counters cover all connections since boot: only their growth during a transfer matters; \
-         print them before and after"
-            .to_owned(),
-    );
 }
 
 fn counter(sentence: &Sentence, value: u64, whole: Option<(&str, u64)>) -> PastedCounter {

@@ -7,11 +7,11 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// The names for which this server answers, beside IP addresses and `localhost`.
 #[derive(Debug, Default)]
-pub(super) struct OwnNames(Vec<String>);
+pub struct OwnNames(Vec<String>);
 
 /// The reason a request is not answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum HostError {
+pub enum HostError {
     /// No Host, several, or an invalid one: 400 (RFC 9112, section 3.2).
     Malformed,
     /// The name of another server: 421.
@@ -19,13 +19,16 @@ pub(super) enum HostError {
 }
 
 /// True for a host name (RFC 1123) without a port.
-pub(super) fn is_name(text: &str) -> bool {
+#[must_use]
+pub fn is_name(text: &str) -> bool {
     let named = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
     (1..=253).contains(&text.len()) && text.bytes().all(named)
 }
 
 impl OwnNames {
-    pub(super) fn new(names: &[String]) -> Self {
+    /// The names, beside IP addresses and `localhost`.
+    #[must_use]
+    pub fn new(names: &[String]) -> Self {
         OwnNames(names.iter().map(|name| name.trim_end_matches('.').to_owned()).collect())
     }
 
@@ -34,7 +37,7 @@ impl OwnNames {
     ///
     /// # Errors
     /// The reason not to answer the request.
-    pub(super) fn check(&self, head: &[u8], may_lack: bool) -> Result<(), HostError> {
+    pub fn check(&self, head: &[u8], may_lack: bool) -> Result<(), HostError> {
         let head = std::str::from_utf8(head).map_err(|_| HostError::Malformed)?;
         let mut hosts = Vec::new();
         for line in head.split("\r\n").skip(1).take_while(|line| !line.is_empty()) {
@@ -56,7 +59,11 @@ impl OwnNames {
         }
     }
 
-    fn check_host(&self, text: &str) -> Result<(), HostError> {
+    /// Checks the value of Host, or the authority of an HTTP/2 request.
+    ///
+    /// # Errors
+    /// As [`OwnNames::check`].
+    pub fn check_host(&self, text: &str) -> Result<(), HostError> {
         let is_port = |rest: &str| match rest.strip_prefix(':') {
             Some(port) => port.bytes().all(|byte| byte.is_ascii_digit()),
             None => rest.is_empty(),
