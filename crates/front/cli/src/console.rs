@@ -15,6 +15,7 @@ use report::terminal::Style;
 use report::untrusted;
 use serde::Serialize;
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 use terminal_size::{Height, Width, terminal_size_of};
 
 /// Columns where the stream is not a terminal.
@@ -49,6 +50,13 @@ pub(crate) struct Console {
 }
 
 impl Console {
+    /// Writes a file that is `what`, and says so.
+    pub(crate) fn write(&mut self, what: &str, file: &Path, text: &str) -> Result<(), Failure> {
+        store::write(file, text.as_bytes()).map_err(Failure::work)?;
+        self.say(&format!("{what} written to {}", file.display()));
+        Ok(())
+    }
+
     pub(crate) fn new(colour: Colour) -> Self {
         let unicode = has_unicode();
         let (stdout, stderr) = (io::stdout(), io::stderr());

@@ -5,9 +5,10 @@ use crate::failure::{Code, DONE, Failure, NOT_VALID, Outcome};
 use crate::inside;
 use crate::output_path::OutputPath;
 use clap::Args;
+use longhaul::explain::page_run;
 use longhaul::test::{TestReport, directions};
 use record::{Comparison, Decided, Finding, Measurement};
-use report::html::{Page, PageRun};
+use report::html::Page;
 use report::terminal::{self, Rows, Trace};
 
 /// Output options of a result.
@@ -114,16 +115,6 @@ pub(crate) fn check_writable(file: Option<&std::path::Path>) -> Result<(), Failu
     file.map_or(Ok(()), |file| store::check_writable(file).map_err(Failure::work))
 }
 
-/// A transfer on a page, with the window that limits it.
-pub(crate) fn page_run<'a>(
-    label: &'a str,
-    measurement: &'a Measurement,
-    finding: &'a Finding,
-) -> PageRun<'a> {
-    let window = diagnose::window_in_flight(measurement, finding);
-    PageRun { label, measurement, finding, window }
-}
-
 /// Writes the result's page, if one was requested.
 pub(crate) fn write_page(
     console: &mut Console,
@@ -149,16 +140,5 @@ pub(crate) fn write_page(
         comparison,
         ..Page::default()
     };
-    write_html(console, file, &report::html::page(&page))
-}
-
-/// Writes a page, and says so.
-pub(crate) fn write_html(
-    console: &mut Console,
-    file: &OutputPath,
-    html: &str,
-) -> Result<(), Failure> {
-    store::write(file, html.as_bytes()).map_err(Failure::work)?;
-    console.say(&format!("page written to {}", file.display()));
-    Ok(())
+    console.write("page", file, &report::html::page(&page))
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 /// Each command once, by purpose.
 const GROUPS: [(&str, &[&str]); 6] = [
-    ("Measure", &["test", "server", "baseline", "ping", "trace", "watch"]),
+    ("Measure", &["test", "server", "web", "baseline", "ping", "trace", "watch"]),
     ("Explain", &["explain", "doctor", "capture", "pcap"]),
     ("Tune", &["tune", "bdp", "calc"]),
     ("Labs and studies", &["demo", "lab", "study"]),

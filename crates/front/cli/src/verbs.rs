@@ -23,3 +23,4 @@ pub(crate) mod test;
 pub(crate) mod trace;
 pub(crate) mod tune;
 pub(crate) mod watch;
+pub(crate) mod web;

@@ -19,9 +19,19 @@ const LONGEST: usize = 500;
 
 /// The layers of ARCHITECTURE.md, lowest first. A crate may use crates of lower
 /// layers only.
-const LAYERS: [&[&str]; 8] = [
+const LAYERS: [&[&str]; 9] = [
     &["problem", "units", "stall-retry", "runs", "pinned-tls", "parquet-file", "places"],
-    &["bpf", "capture", "model", "record", "iperf3-proto", "iperf2-proto", "link", "control"],
+    &[
+        "bpf",
+        "capture",
+        "model",
+        "record",
+        "iperf3-proto",
+        "iperf2-proto",
+        "link",
+        "control",
+        "websocket",
+    ],
     &["topology", "diagnose", "host", "tcp", "tcp-analysis", "capture-merge", "udt"],
     &[
         "bench-harness",
@@ -36,11 +46,12 @@ const LAYERS: [&[&str]; 8] = [
     &["doctor", "lab", "live-capture", "probe", "perf", "copy", "iperf2", "watch", "twin", "study"],
     &["store", "report", "verify", "campaign", "agent", "baseline", "simulator"],
     &["longhaul", "fuzz-targets"],
+    &["web"],
     &["cli"],
 ];
 
 /// Crates that have no clock, no I/O, no thread.
-const PURE: [&str; 29] = [
+const PURE: [&str; 30] = [
     "problem",
     "units",
     "runs",
@@ -58,6 +69,7 @@ const PURE: [&str; 29] = [
     "record",
     "iperf3-proto",
     "iperf2-proto",
+    "websocket",
     "link",
     "control",
     "topology",

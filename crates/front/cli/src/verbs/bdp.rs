@@ -3,7 +3,7 @@
 use crate::console::{self, Console};
 use crate::failure::{DONE, Outcome};
 use crate::output_path::OutputPath;
-use crate::test_report::{check_writable, write_html};
+use crate::test_report::check_writable;
 use clap::Args;
 use longhaul::calc::{self, BdpQuestion};
 use report::{html::bdp_page, terminal};
@@ -52,7 +52,7 @@ pub(crate) fn run(args: &BdpArgs, console: &mut Console) -> Outcome {
         if json { console::json(&result)? } else { terminal::bdp_report(&result, &console.out) };
     console.print(&text);
     if let Some(file) = html {
-        write_html(console, file, &bdp_page(&result, env!("CARGO_PKG_VERSION")))?;
+        console.write("page", file, &bdp_page(&result, env!("CARGO_PKG_VERSION")))?;
     }
     Ok(DONE)
 }

@@ -3,10 +3,11 @@
 use crate::console::{self, Console};
 use crate::failure::{DONE, NOT_VALID, Outcome};
 use crate::output_path::OutputPath;
-use crate::test_report::{self, check_writable, page_run};
+use crate::test_report::check_writable;
 use crate::{inside, stop};
 use clap::Args;
 use longhaul::demo::{self, DemoEvent, DemoRequest, DemoRun};
+use longhaul::explain::page_run;
 use report::html::Page;
 use report::terminal::{self, Trace};
 use units::BitRate;
@@ -76,7 +77,7 @@ fn run_inside(args: &DemoArgs, console: &mut Console) -> Outcome {
             gain: Some(report.gain),
             ..Page::default()
         };
-        test_report::write_html(console, file, &report::html::page(&page))?;
+        console.write("page", file, &report::html::page(&page))?;
     }
     if !report.path.valid {
         crate::console::complain(&format!("not valid: {}", report.path.reasons.join("; ")));

@@ -62,7 +62,7 @@ pub(crate) struct DoctorArgs {
     all: bool,
     /// Explain saved output of netstat -s or ss -tin; - is stdin
     ///
-    /// Accepts netstat -s and netstat -st from Linux and macOS, and ss -tin from Linux.
+    /// Accepts netstat -s and netstat -st from Linux and macOS, nstat and ss -tin from Linux.
     /// Prints totals, shares and their meaning. The format is recognised by its content.
     #[arg(long, value_name = "FILE")]
     #[arg(conflicts_with_all = ["to", "disk", "device", "system", "rate", "rtt", "streams"])]

@@ -44,7 +44,7 @@ pub(crate) struct PingArgs {
     #[arg(default_missing_value = "443")]
     tcp: Option<u16>,
     /// DSCP: 0 to 63, or a name such as EF, CS1, AF41
-    #[arg(long, value_name = "CLASS", value_parser = dscp)]
+    #[arg(long, value_name = "CLASS", value_parser = longhaul::ping::dscp)]
     dscp: Option<u8>,
     /// TOS byte, including the ECN bits: 0 to 255
     #[arg(long, value_name = "BYTE", conflicts_with = "dscp")]
@@ -75,22 +75,6 @@ Examples:
   longhaul ping HOST --json | jq .round_trips.p99_ms
 
 Exit codes: 0 a reply arrived, 1 no reply, 2 usage error.";
-
-/// Parses a DSCP or its name (RFC 2474, 2597, 3246, 8622) into the upper six bits of
-/// the TOS byte.
-fn dscp(text: &str) -> Result<u8, String> {
-    let name = text.to_ascii_uppercase();
-    let digits: Vec<u8> = name.bytes().skip(2).map(|digit| digit.wrapping_sub(b'0')).collect();
-    let value = match (name.get(..2), digits.as_slice()) {
-        (Some("EF"), []) => Some(46),
-        (Some("LE"), []) => Some(1),
-        (Some("CS"), [class @ 0..=7]) => Some(class * 8),
-        (Some("AF"), [class @ 1..=4, drop @ 1..=3]) => Some(class * 8 + drop * 2),
-        _ => text.parse().ok().filter(|value| *value < 64),
-    };
-    let wrong = || "give 0 to 63, EF, LE, CS0 to CS7, or AF11 to AF43".to_owned();
-    value.map(|value| value << 2).ok_or_else(wrong)
-}
 
 pub(crate) fn run(args: &PingArgs, console: &mut Console) -> Outcome {
     let stop = stop::on_signals();
@@ -167,24 +151,6 @@ fn line(event: &Event, is_tcp: bool, style: &terminal::Style) -> Option<String> 
             let what = ReplyKind::Unreachable(reason);
             let answer = PingReply { number: *number, from: from.as_deref(), what };
             Some(terminal::ping_reply(&answer, is_tcp, style))
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn dscps_have_numbers_and_names() {
-        // RFC 2597: AF41 is 34, AF13 is 14; RFC 3246: EF is 46.
-        for (text, value) in
-            [("EF", 46), ("ef", 46), ("AF41", 34), ("af13", 14), ("CS1", 8), ("LE", 1), ("63", 63)]
-        {
-            assert_eq!(dscp(text), Ok(value << 2), "{text}");
-        }
-        for wrong in ["64", "-1", "CS8", "CS", "AF51", "AF14", "AF4", "AF411", "EFF", "", "é"] {
-            assert!(dscp(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -35,7 +35,7 @@ pub(crate) struct ServerArgs {
     /// Serve Prometheus metrics at http://127.0.0.1:PORT/metrics
     ///
     /// ADDRESS:PORT listens on another address.
-    #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = metrics_address)]
+    #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = host::address::parse_listen)]
     #[arg(help_heading = "Output")]
     metrics: Option<SocketAddr>,
     /// Also answer metrics requests for this host name; repeatable
@@ -100,28 +100,4 @@ pub(crate) fn run(args: &ServerArgs, console: &mut Console) -> Outcome {
     server::serve(&request, &front, &mut on_event, &stop)?;
     log.finish();
     Ok(DONE)
-}
-
-/// A port of the loopback address, or an address with its port.
-fn metrics_address(text: &str) -> Result<SocketAddr, String> {
-    if let Ok(port) = text.parse::<u16>() {
-        return Ok(SocketAddr::from(([127, 0, 0, 1], port)));
-    }
-    text.parse().map_err(|_| "give a port, such as 9201, or ADDRESS:PORT, such as [::]:9201".into())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::metrics_address;
-
-    #[test]
-    fn metrics_listen_on_loopback_by_default() {
-        let read = |text| metrics_address(text).map(|address| address.to_string());
-        assert_eq!(read("9201").unwrap(), "127.0.0.1:9201");
-        assert_eq!(read("0.0.0.0:1").unwrap(), "0.0.0.0:1");
-        assert_eq!(read("[::1]:1").unwrap(), "[::1]:1");
-        for wrong in ["", "x", "70000", "::1", "host:1", "-1"] {
-            assert!(read(wrong).is_err(), "{wrong}");
-        }
-    }
 }

@@ -127,10 +127,7 @@ pub(crate) fn run(args: &TraceArgs, console: &mut Console) -> Outcome {
     for file in [&args.html, &args.kml, &args.geojson] {
         test_report::check_writable(file.as_deref())?;
     }
-    let mut show = |report: &TraceReport| {
-        let block = terminal::route(report, &console.err);
-        console.frame(&block);
-    };
+    let mut show = |report: &TraceReport| console.frame(&terminal::route(report, &console.err));
     let report = trace::run(&request, &mut show, &stop)?;
     let text =
         if args.json { console::json(&report)? } else { terminal::route(&report, &console.out) };
@@ -145,19 +142,14 @@ fn write_files(
     report: &TraceReport,
     console: &mut Console,
 ) -> Result<(), Failure> {
-    let mut written = |file: &OutputPath, text: String| {
-        store::write(file, text.as_bytes()).map_err(Failure::work)?;
-        console.say(&format!("written to {}", file.display()));
-        Ok::<_, Failure>(())
-    };
     if let Some(file) = &args.html {
-        written(file, report::html::route_page(report))?;
+        console.write("page", file, &report::html::route_page(report))?;
     }
     if let Some(file) = &args.kml {
-        written(file, report::kml(report))?;
+        console.write("map", file, &report::kml(report))?;
     }
     if let Some(file) = &args.geojson {
-        written(file, format!("{:#}\n", report::geojson(report)))?;
+        console.write("map", file, &format!("{:#}\n", report::geojson(report)))?;
     }
     let maps = args.html.is_some() || args.kml.is_some() || args.geojson.is_some();
     if maps && report.map.is_none() {

@@ -70,11 +70,8 @@ impl Files {
         store::save_baseline_report(&self.json, report).map_err(Failure::work)?;
         let page = report::html::baseline_page(report, &self.json.display().to_string());
         store::write(&self.page, page.as_bytes()).map_err(Failure::work)?;
-        console.say(&format!(
-            "page written to {}, JSON to {}",
-            self.page.display(),
-            self.json.display()
-        ));
+        let (page, json) = (self.page.display(), self.json.display());
+        console.say(&format!("page written to {page}, JSON to {json}"));
         Ok(())
     }
 }

@@ -53,8 +53,7 @@ pub(super) fn run(args: &SummaryArgs, console: &mut Console) -> Outcome {
     }
     let is_broken = graphs.analysis.capture.broken.is_some();
     let is_empty = graphs.streams.is_empty();
-    store::write(page, graphs.html().as_bytes()).map_err(Failure::work)?;
-    console.say(&format!("page written to {}", page.display()));
+    console.write("page", page, &graphs.html())?;
     if is_empty {
         console::note("the capture has no TCP stream with data; the page has no graphs");
     }

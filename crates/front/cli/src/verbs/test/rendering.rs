@@ -203,9 +203,7 @@ impl<'a> Rendering<'a> {
             self.console.say(&format!("{count} tests saved to {}", file.display()));
         }
         if let Some(file) = &self.args.forms.html {
-            store::write(file, report::html::repeats_page(report).as_bytes())
-                .map_err(Failure::work)?;
-            self.console.say(&format!("page written to {}", file.display()));
+            self.console.write("page", file, &report::html::repeats_page(report))?;
         }
         let comparison = report.comparison.as_ref();
         let text = if self.args.forms.json {

@@ -1,0 +1,138 @@
+//! What happens in a server.
+
+use serde::Serialize;
+use std::fmt;
+use std::net::SocketAddr;
+use units::{BitRate, ByteCount};
+
+/// The schema of a line of the log.
+pub const WEB_EVENT_SCHEMA: &str = "longhaul.web-event/1";
+
+/// Something that happened.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum WebEvent {
+    /// The server listens.
+    Listening {
+        /// Its address.
+        address: SocketAddr,
+        /// The page's URL, with the token.
+        url: String,
+    },
+    /// The server listens for tests of responsiveness.
+    ListeningForResponsiveness {
+        /// Its address.
+        address: SocketAddr,
+        /// The URL of the configuration that clients ask for.
+        url: String,
+    },
+    /// A run has begun.
+    RunStarted {
+        /// Its ID.
+        run: String,
+        /// The client.
+        client: SocketAddr,
+    },
+    /// A run has ended with a result.
+    RunFinished {
+        /// Its ID.
+        run: String,
+        /// The client.
+        client: SocketAddr,
+        /// Rate of the best download, bit/s.
+        download_bps: Option<f64>,
+        /// Rate of the best upload, bit/s.
+        upload_bps: Option<f64>,
+        /// The limit of the download.
+        limit: Option<record::Limit>,
+        /// Bytes of both directions.
+        bytes: u64,
+        /// Seconds from its beginning.
+        seconds: f64,
+    },
+    /// A run ended without a result.
+    RunFailed {
+        /// Its ID.
+        run: String,
+        /// The client.
+        client: SocketAddr,
+        /// The reason.
+        why: String,
+    },
+    /// A client was refused.
+    Refused {
+        /// The client.
+        client: SocketAddr,
+        /// The reason.
+        why: String,
+    },
+    /// New runs are refused, and the server ends with its last one.
+    Draining {
+        /// Runs in progress.
+        runs: usize,
+    },
+    /// The server has ended.
+    Stopped,
+}
+
+/// In one line.
+impl fmt::Display for WebEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rate = |bps: &Option<f64>| match bps {
+            Some(bps) => BitRate::from_bps(*bps as u64).to_string(),
+            None => "-".to_owned(),
+        };
+        let text = match self {
+            WebEvent::Listening { address, url } => format!("listening on {address}: open {url}"),
+            WebEvent::ListeningForResponsiveness { address, url } => {
+                format!("listening for responsiveness tests on {address}: {url}")
+            }
+            WebEvent::RunStarted { run, client } => format!("run {}: {client}", short(run)),
+            WebEvent::RunFinished {
+                run, download_bps, upload_bps, limit, bytes, seconds, ..
+            } => {
+                let limit = limit.map_or("unknown", record::Limit::name);
+                format!(
+                    "run {}: download {}, upload {}, limit {limit}; {} in {seconds:.1} s",
+                    short(run),
+                    rate(download_bps),
+                    rate(upload_bps),
+                    ByteCount::from_bytes(*bytes),
+                )
+            }
+            WebEvent::RunFailed { run, client, why } => {
+                format!("run {}: {client}: {why}", short(run))
+            }
+            WebEvent::Refused { client, why } => format!("refused {client}: {why}"),
+            WebEvent::Draining { runs } => format!("draining: {runs} runs in progress"),
+            WebEvent::Stopped => "stopped".to_owned(),
+        };
+        f.write_str(&text)
+    }
+}
+
+/// Who knows the whole ID may open flows of a run.
+fn short(run: &str) -> &str {
+    run.get(..8).unwrap_or(run)
+}
+
+/// A line of the log.
+#[derive(Debug, Clone, Serialize)]
+pub struct WebLine<'a> {
+    /// [`WEB_EVENT_SCHEMA`].
+    pub schema: &'static str,
+    /// Seconds since 1970-01-01 UTC.
+    pub time: f64,
+    /// The event.
+    #[serde(flatten)]
+    pub event: &'a WebEvent,
+}
+
+impl<'a> WebLine<'a> {
+    /// A line for an event that happens now.
+    #[must_use]
+    pub fn now(event: &'a WebEvent) -> Self {
+        let time = host::clock::unix_time().as_secs_f64();
+        WebLine { schema: WEB_EVENT_SCHEMA, time, event }
+    }
+}

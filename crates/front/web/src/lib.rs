@@ -1,0 +1,32 @@
+//! A speed test for browsers, and for the clients that people have, which says what limited it.
+//!
+//! ```text
+//!    listener (TLS, limits) ─> Connection ─> router ─┬─> assets: the page
+//!                                                    ├─> pages: calculators, glossary, pasted text
+//!                                                    ├─> run: conductor ─> flows ─> finding
+//!                                                    └─> clients: ndt7, LibreSpeed, …
+//! ```
+//!
+//! The design, and the protocol of the page, are in `docs/design/web.md`.
+
+mod assets;
+mod clients;
+pub mod connection;
+mod event;
+mod guard;
+mod limits;
+mod listener;
+mod pages;
+mod request;
+mod router;
+mod run;
+mod server;
+mod tls;
+pub mod websocket;
+
+pub use connection::Connection;
+pub use event::{WEB_EVENT_SCHEMA, WebEvent, WebLine};
+pub use request::{Tls, WebLimits, WebRequest};
+pub use server::serve;
+
+pub(crate) use server::Shared;

@@ -1,0 +1,156 @@
+//! Limits of connections and runs, in total and per address.
+
+use crate::WebLimits;
+use connection_limits::{Exceeded, Limit, SessionId, Shares};
+use host::address_key::AddressKey;
+use host::clock;
+use host::lock::lock;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::sync::Notify;
+
+/// A connection without a request is safe from eviction for this long.
+const GRACE_PERIOD: Duration = Duration::from_millis(500);
+
+/// Connections above the limits that are told so; those above them are closed at once.
+pub(crate) const MAX_REFUSED: usize = 128;
+
+/// What clients hold.
+#[derive(Debug)]
+pub(crate) struct Admission {
+    connections: Mutex<Shares<1>>,
+    closing: Mutex<HashMap<SessionId, Arc<Notify>>>,
+    runs: Mutex<Shares<1>>,
+}
+
+impl Admission {
+    pub(crate) fn new(limits: &WebLimits) -> Arc<Self> {
+        let limit = |all: u32, per_address: u32| {
+            [Limit { all: all.into(), per_address: per_address.into() }]
+        };
+        let connections = limit(limits.connections, limits.connections_per_address);
+        let runs = limit(limits.runs, limits.runs_per_address);
+        Arc::new(Admission {
+            connections: Mutex::new(Shares::new(connections, GRACE_PERIOD)),
+            closing: Mutex::new(HashMap::new()),
+            runs: Mutex::new(Shares::new(runs, GRACE_PERIOD)),
+        })
+    }
+
+    /// Admits a connection. The oldest connections without a request may be closed for it.
+    ///
+    /// # Errors
+    /// The limit that is reached.
+    pub(crate) fn connect(self: &Arc<Self>, key: AddressKey) -> Result<ConnectionTicket, Exceeded> {
+        let mut evicted = Vec::new();
+        let id = lock(&self.connections).admit(key, [1], clock::now(), &mut evicted)?;
+        let close = Arc::new(Notify::new());
+        let mut closing = lock(&self.closing);
+        for victim in evicted {
+            if let Some(close) = closing.remove(&victim) {
+                close.notify_one();
+            }
+        }
+        closing.insert(id, Arc::clone(&close));
+        Ok(ConnectionTicket { admission: Arc::clone(self), id, close })
+    }
+
+    /// Admits a run.
+    ///
+    /// # Errors
+    /// The limit that is reached.
+    pub(crate) fn run(self: &Arc<Self>, key: AddressKey) -> Result<RunTicket, Exceeded> {
+        let now = clock::now();
+        let mut runs = lock(&self.runs);
+        // A run is never idle, so nothing is evicted.
+        let id = runs.admit(key, [1], now, &mut Vec::new())?;
+        let _ = runs.take(id, [0], now, &mut Vec::new());
+        Ok(RunTicket { admission: Arc::clone(self), id })
+    }
+
+    /// Runs in progress.
+    pub(crate) fn runs(&self) -> usize {
+        lock(&self.runs).len()
+    }
+}
+
+/// An admitted connection.
+#[derive(Debug)]
+pub(crate) struct ConnectionTicket {
+    admission: Arc<Admission>,
+    id: SessionId,
+    close: Arc<Notify>,
+}
+
+impl ConnectionTicket {
+    /// Counts a request: the connection is no longer closed for another one.
+    pub(crate) fn used(&self) {
+        let now = clock::now();
+        let _ = lock(&self.admission.connections).take(self.id, [0], now, &mut Vec::new());
+    }
+
+    /// Waits until it is to be closed for another address's.
+    pub(crate) async fn evicted(&self) {
+        self.close.notified().await;
+    }
+}
+
+impl Drop for ConnectionTicket {
+    fn drop(&mut self) {
+        lock(&self.admission.connections).release(self.id);
+        lock(&self.admission.closing).remove(&self.id);
+    }
+}
+
+/// An admitted run.
+#[derive(Debug)]
+pub(crate) struct RunTicket {
+    admission: Arc<Admission>,
+    id: SessionId,
+}
+
+impl Drop for RunTicket {
+    fn drop(&mut self) {
+        lock(&self.admission.runs).release(self.id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(last: u8) -> AddressKey {
+        AddressKey::of([192, 0, 2, last].into())
+    }
+
+    #[test]
+    fn an_address_has_its_share_and_returns_it() {
+        let limits = WebLimits { runs_per_address: 2, runs: 3, ..WebLimits::default() };
+        let admission = Admission::new(&limits);
+        let first = admission.run(key(1)).unwrap();
+        let _second = admission.run(key(1)).unwrap();
+        assert!(admission.run(key(1)).is_err());
+        let _third = admission.run(key(2)).unwrap();
+        assert!(admission.run(key(3)).is_err());
+        drop(first);
+        assert_eq!(admission.runs(), 2);
+        admission.run(key(3)).unwrap();
+    }
+
+    #[test]
+    fn idle_connections_make_room_for_another_address() {
+        let limits = WebLimits { connections: 3, ..WebLimits::default() };
+        let admission = Admission::new(&limits);
+        let tickets: Vec<_> = (0..3).map(|_| admission.connect(key(1)).unwrap()).collect();
+        tickets[0].used();
+        let _other = admission.connect(key(2)).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let soon = Duration::from_secs(1);
+            tokio::time::timeout(soon, tickets[1].evicted()).await.unwrap();
+            let soon = Duration::from_millis(20);
+            assert!(tokio::time::timeout(soon, tickets[0].evicted()).await.is_err());
+        });
+    }
+}

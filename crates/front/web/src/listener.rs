@@ -1,0 +1,218 @@
+//! Accepts connections, and serves the requests on each.
+
+use crate::connection::Connection;
+use crate::guard::{Guard, too_many};
+use crate::limits::{Admission, ConnectionTicket, MAX_REFUSED};
+use crate::tls::Protocols;
+use axum::Router;
+use axum::body::Body;
+use axum::http::{Request, Response};
+use hyper::body::Incoming;
+use hyper::service::{Service, service_fn};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use hyper_util::service::TowerToHyperService;
+use rustls::ServerConfig;
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
+
+/// TLS handshakes at a time: each takes about a millisecond of a core.
+const MAX_HANDSHAKES: usize = 64;
+/// The time of a handshake, and of waiting for one.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+/// Most bytes of a request's header, and of a body that are read at a time.
+const MAX_HEADER: usize = 64 << 10;
+/// A connection whose data is not acknowledged for this long is closed, also if the peer's window
+/// is closed (tcp(7), `TCP_USER_TIMEOUT`): whoever reads nothing holds nothing.
+const USER_TIMEOUT: Duration = Duration::from_secs(30);
+/// Most fields of a request's header.
+const MAX_FIELDS: usize = 64;
+/// Pause in accepting when descriptors or memory are exhausted.
+const EXHAUSTED_PAUSE: Duration = Duration::from_millis(100);
+/// The time within which one who is refused asks for something, to read why.
+const REFUSED_TIME: Duration = Duration::from_secs(2);
+/// When a client with too many connections may try again, in seconds.
+const RETRY_AFTER: u32 = 10;
+/// HTTP/2's windows for uploads: hyper's 1 MiB would carry 84 Mbit/s over 100 ms.
+const H2_WINDOW: u32 = 64 << 20;
+/// What HTTP/2 may hold of a stream unsent: what waits in the server is not the path's delay.
+const H2_SEND_BUFFER: usize = 64 << 10;
+/// Streams of an HTTP/2 connection.
+const MAX_H2_STREAMS: u32 = 128;
+
+/// What serves the connections of a listener.
+#[derive(Clone)]
+pub(crate) struct Serving {
+    pub(crate) router: Router,
+    pub(crate) guard: Arc<Guard>,
+    pub(crate) admission: Arc<Admission>,
+    pub(crate) header_time: Duration,
+    /// Closed when the server ends.
+    pub(crate) end: watch::Receiver<()>,
+}
+
+/// A listener's encryption and protocols.
+#[derive(Clone)]
+pub(crate) struct Port {
+    pub(crate) tls: Option<Arc<ServerConfig>>,
+    pub(crate) protocols: Protocols,
+}
+
+/// Opens a listener.
+///
+/// # Errors
+/// The address is in use, or not this host's.
+pub(crate) fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
+    let listener = std::net::TcpListener::bind(address)?;
+    listener.set_nonblocking(true)?;
+    TcpListener::from_std(listener)
+}
+
+/// Accepts until the server ends.
+pub(crate) async fn accept(listener: TcpListener, port: Port, serving: Serving) {
+    let handshakes = Arc::new(Semaphore::new(MAX_HANDSHAKES));
+    let refusals = Arc::new(Semaphore::new(MAX_REFUSED));
+    let mut end = serving.end.clone();
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = end.changed() => return,
+        };
+        match accepted {
+            Ok((stream, _)) => {
+                let Ok(connection) = Connection::of(&stream, port.tls.is_some()) else { continue };
+                // In the order of arrival.
+                let ticket = serving.admission.connect(connection.key()).ok();
+                let shared = (port.clone(), serving.clone());
+                let permits = (Arc::clone(&handshakes), Arc::clone(&refusals));
+                let client = (stream, connection, ticket);
+                tokio::spawn(serve(client, shared.0, shared.1, permits.0, permits.1));
+            }
+            Err(error) if host::socket::is_exhausted(&error) => sleep(EXHAUSTED_PAUSE).await,
+            // A connection that was reset before it was accepted.
+            Err(_) => {}
+        }
+    }
+}
+
+async fn serve(
+    (stream, connection, ticket): (TcpStream, Connection, Option<ConnectionTicket>),
+    port: Port,
+    serving: Serving,
+    handshakes: Arc<Semaphore>,
+    refusals: Arc<Semaphore>,
+) {
+    let refusal = match ticket {
+        Some(_) => None,
+        None => match refusals.try_acquire() {
+            Ok(permit) => Some(permit),
+            Err(_) => return,
+        },
+    };
+    let _ = stream.set_nodelay(true);
+    let _ = socket2::SockRef::from(&stream).set_tcp_user_timeout(Some(USER_TIMEOUT));
+    let Some(config) = port.tls else {
+        return converse(stream, port.protocols, connection, ticket, &serving).await;
+    };
+    let handshake = async {
+        let _permit = handshakes.acquire().await.ok()?;
+        TlsAcceptor::from(config).accept(stream).await.ok()
+    };
+    let secured = tokio::select! {
+        secured = timeout(HANDSHAKE, handshake) => secured,
+        () = evicted(ticket.as_ref()) => return,
+    };
+    if let Ok(Some(secured)) = secured {
+        converse(secured, port.protocols, connection, ticket, &serving).await;
+    }
+    drop(refusal);
+}
+
+async fn evicted(ticket: Option<&ConnectionTicket>) {
+    match ticket {
+        Some(ticket) => ticket.evicted().await,
+        None => sleep(HANDSHAKE).await,
+    }
+}
+
+/// Serves the requests of a connection; without a ticket it is told to come later.
+async fn converse(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    protocols: Protocols,
+    connection: Connection,
+    ticket: Option<ConnectionTicket>,
+    serving: &Serving,
+) {
+    let io = TokioIo::new(stream);
+    let Some(ticket) = ticket else {
+        let refuse = service_fn(|_: Request<Incoming>| async {
+            let why = "too many connections of this address, or of all; try again later";
+            Ok::<_, Infallible>(too_many(why, RETRY_AFTER))
+        });
+        let refusing = hyper::server::conn::http1::Builder::new()
+            .keep_alive(false)
+            .serve_connection(io, refuse);
+        let _ = timeout(REFUSED_TIME, refusing).await;
+        return;
+    };
+    // Upgraded connections count until they end: what they are upgraded to has the ticket.
+    let ticket = Arc::new(ticket);
+    let held = Arc::clone(&ticket);
+    let service = service_fn(move |request: Request<Incoming>| {
+        held.used();
+        let (connection, held) = (connection.clone(), Arc::clone(&held));
+        answer(serving.clone(), request, connection, held)
+    });
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(serving.header_time)
+        .max_headers(MAX_FIELDS)
+        .max_buf_size(MAX_HEADER)
+        .http2()
+        .timer(TokioTimer::new())
+        .initial_stream_window_size(H2_WINDOW)
+        .initial_connection_window_size(H2_WINDOW)
+        .max_send_buf_size(H2_SEND_BUFFER)
+        .max_concurrent_streams(MAX_H2_STREAMS)
+        .max_header_list_size(MAX_HEADER as u32)
+        .keep_alive_interval(serving.header_time)
+        .keep_alive_timeout(serving.header_time);
+    let builder = if protocols == Protocols::Http1 { builder.http1_only() } else { builder };
+    let mut end = serving.end.clone();
+    tokio::select! {
+        _ = builder.serve_connection_with_upgrades(io, service) => {}
+        () = ticket.evicted() => {}
+        _ = end.changed() => {}
+    }
+}
+
+/// The ticket of the connection that a request came on.
+#[derive(Debug, Clone)]
+pub(crate) struct Held(
+    #[expect(dead_code, reason = "counts until it is dropped")] Arc<ConnectionTicket>,
+);
+
+async fn answer(
+    serving: Serving,
+    request: Request<Incoming>,
+    connection: Connection,
+    ticket: Arc<ConnectionTicket>,
+) -> Result<Response<Body>, Infallible> {
+    if let Some(refusal) = serving.guard.refusal(&request) {
+        return Ok(refusal);
+    }
+    let mut request = request.map(Body::new);
+    request.extensions_mut().insert(connection);
+    request.extensions_mut().insert(Held(ticket));
+    let answer = TowerToHyperService::new(serving.router).call(request).await;
+    answer.map(crate::guard::complete)
+}

@@ -1,0 +1,247 @@
+//! What is asked of the server.
+
+use longhaul::http_host;
+use longhaul::{Field, Problem};
+use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+use units::ByteCount;
+
+/// Most characters of a token.
+const MAX_TOKEN: usize = 256;
+
+/// How connections are encrypted.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Tls {
+    /// Not at all.
+    #[default]
+    None,
+    /// With a certificate that is made when the server starts: browsers warn.
+    SelfSigned,
+    /// With files in PEM form.
+    Files {
+        /// The certificate, and those between it and its root.
+        certificate: PathBuf,
+        /// Its private key.
+        key: PathBuf,
+    },
+    /// With the systemd credentials `certificate` and `key` (systemd.exec(5), `LoadCredential=`).
+    Credentials,
+}
+
+impl FromStr for Tls {
+    type Err = String;
+
+    /// `self-signed`, `credentials`, or `CERTIFICATE,KEY`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "self-signed" => Ok(Tls::SelfSigned),
+            "credentials" => Ok(Tls::Credentials),
+            files => match files.split_once(',') {
+                Some((certificate, key)) if !certificate.is_empty() && !key.is_empty() => {
+                    Ok(Tls::Files { certificate: certificate.into(), key: key.into() })
+                }
+                _ => Err("give self-signed, credentials, or CERTIFICATE,KEY".to_owned()),
+            },
+        }
+    }
+}
+
+/// Limits of clients, in total and per address: an IPv4 address, or the /64 of an IPv6 address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct WebLimits {
+    /// Concurrent connections.
+    pub connections: u32,
+    /// Of one address.
+    pub connections_per_address: u32,
+    /// Concurrent runs of the speed test.
+    pub runs: u32,
+    /// Of one address.
+    pub runs_per_address: u32,
+    /// Concurrent transfers of other speed tests' clients: ndt7, LibreSpeed and so on.
+    pub transfers: u32,
+    /// Of one address.
+    pub transfers_per_address: u32,
+    /// Bytes that these take in an hour.
+    pub bytes_per_hour: ByteCount,
+    /// Of one address.
+    pub bytes_per_hour_per_address: ByteCount,
+    /// The longest time of one of these transfers; ndt7's is 13 s.
+    #[serde(with = "units::seconds")]
+    pub transfer: Duration,
+    /// The time within which a request's header arrives, and between two requests.
+    #[serde(with = "units::seconds")]
+    pub header: Duration,
+    /// The time after which a silent WebSocket is closed.
+    #[serde(with = "units::seconds")]
+    pub idle: Duration,
+}
+
+impl Default for WebLimits {
+    fn default() -> Self {
+        WebLimits {
+            connections: 4096,
+            connections_per_address: 64,
+            runs: 256,
+            runs_per_address: 4,
+            transfers: 1024,
+            transfers_per_address: 64,
+            bytes_per_hour: ByteCount::from_bytes(20_000_000_000_000),
+            bytes_per_hour_per_address: ByteCount::from_bytes(200_000_000_000),
+            transfer: Duration::from_secs(60),
+            header: Duration::from_secs(10),
+            idle: Duration::from_secs(60),
+        }
+    }
+}
+
+/// A speed test for browsers, and for the clients that people have.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct WebRequest {
+    /// The address to listen on.
+    pub listen: SocketAddr,
+    /// The address to serve tests of responsiveness on, if any: with HTTP/2, in which probes share
+    /// a loaded connection (draft-ietf-ippm-responsiveness).
+    pub responsiveness: Option<SocketAddr>,
+    /// Encryption.
+    pub tls: Tls,
+    /// Names of this server, beside addresses and localhost: for other names requests are refused,
+    /// as those of a page whose name was bound to this address (DNS rebinding).
+    pub names: Vec<String>,
+    /// Only clients with this token are served: `?token=` in the page's address.
+    pub token: Option<String>,
+    /// The limits of clients.
+    pub limits: WebLimits,
+    /// Bytes that a run may take, both directions together.
+    pub max_bytes_per_run: ByteCount,
+    /// Seconds of each download and upload.
+    pub step_seconds: f64,
+}
+
+impl Default for WebRequest {
+    /// For this host alone, without encryption.
+    fn default() -> Self {
+        WebRequest {
+            listen: SocketAddr::from(([127, 0, 0, 1], 8080)),
+            responsiveness: None,
+            tls: Tls::None,
+            names: Vec::new(),
+            token: None,
+            limits: WebLimits::default(),
+            max_bytes_per_run: ByteCount::from_bytes(4_000_000_000),
+            step_seconds: 5.0,
+        }
+    }
+}
+
+impl WebRequest {
+    /// Checks the fields.
+    ///
+    /// # Errors
+    /// The invalid field, and the values that it accepts.
+    pub fn check(&self) -> Result<(), Problem> {
+        if let Some(name) = self.names.iter().find(|name| !http_host::is_name(name)) {
+            let accepted = "a host name without a port, such as speed.example";
+            return Err(Problem::field(
+                Field::HostNames,
+                format!("'{}' is not a host name", name.escape_default()),
+                accepted,
+            ));
+        }
+        let is_token = |token: &String| {
+            (1..=MAX_TOKEN).contains(&token.len())
+                && token.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte))
+        };
+        if !self.token.as_ref().is_none_or(is_token) {
+            return Err(Problem::field(
+                Field::Token,
+                "the token is invalid",
+                "1 to 256 letters, digits, '-', '_', '.' or '~'",
+            ));
+        }
+        if !(0.2..=10.0).contains(&self.step_seconds) {
+            let message = format!("{} seconds are out of range", self.step_seconds);
+            return Err(Problem::field(Field::Seconds, message, "0.2 to 10"));
+        }
+        if self.max_bytes_per_run.bytes() < 1_000_000 {
+            let message = format!("{} is too little for a run", self.max_bytes_per_run);
+            return Err(Problem::field(Field::MaxBytesPerRun, message, "at least 1 MB"));
+        }
+        self.check_limits()
+    }
+
+    fn check_limits(&self) -> Result<(), Problem> {
+        let limits = &self.limits;
+        for (what, value, most) in [
+            ("connections", u64::from(limits.connections), 65_536),
+            ("connections of an address", limits.connections_per_address.into(), 65_536),
+            ("runs", limits.runs.into(), 4096),
+            ("runs of an address", limits.runs_per_address.into(), 4096),
+            ("transfers", limits.transfers.into(), 65_536),
+            ("transfers of an address", limits.transfers_per_address.into(), 65_536),
+            ("bytes in an hour", limits.bytes_per_hour.bytes(), u64::MAX),
+            ("bytes of an address in an hour", limits.bytes_per_hour_per_address.bytes(), u64::MAX),
+            ("seconds of a transfer", limits.transfer.as_secs(), 3600),
+            ("seconds of a request's header", limits.header.as_secs(), 600),
+            ("seconds without data", limits.idle.as_secs(), 3600),
+        ] {
+            if !(1..=most).contains(&value) {
+                let message = format!("{what}: {value} is out of range");
+                return Err(Problem::field(Field::Limits, message, format!("1 to {most}")));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wrong_fields_are_named() {
+        let good = WebRequest::default();
+        assert_eq!(good.check(), Ok(()));
+        let limits = |limits: WebLimits| WebRequest { limits, ..WebRequest::default() };
+        let token = |token: &str| WebRequest { token: Some(token.to_owned()), ..good.clone() };
+        for (request, field) in [
+            (WebRequest { names: vec!["a:80".to_owned()], ..good.clone() }, Field::HostNames),
+            (token(""), Field::Token),
+            (token("a b"), Field::Token),
+            (token(&"a".repeat(257)), Field::Token),
+            (WebRequest { step_seconds: f64::NAN, ..good.clone() }, Field::Seconds),
+            (WebRequest { step_seconds: 11.0, ..good.clone() }, Field::Seconds),
+            (
+                WebRequest { max_bytes_per_run: ByteCount::from_bytes(1), ..good.clone() },
+                Field::MaxBytesPerRun,
+            ),
+            (limits(WebLimits { runs: 0, ..WebLimits::default() }), Field::Limits),
+            (limits(WebLimits { idle: Duration::ZERO, ..WebLimits::default() }), Field::Limits),
+        ] {
+            let problem = request.check().unwrap_err();
+            assert_eq!(problem.remedy.unwrap().field, field, "{request:?}");
+        }
+    }
+
+    #[test]
+    fn certificates_are_read() {
+        assert_eq!("self-signed".parse(), Ok(Tls::SelfSigned));
+        let files = Tls::Files { certificate: "a".into(), key: "b".into() };
+        assert_eq!("a,b".parse(), Ok(files));
+        assert!("a,".parse::<Tls>().is_err() && "none".parse::<Tls>().is_err());
+    }
+
+    #[test]
+    fn a_request_survives_json() {
+        let tls = Tls::Files { certificate: "a".into(), key: "b".into() };
+        let request = WebRequest { tls, token: Some("t".to_owned()), ..WebRequest::default() };
+        let text = serde_json::to_string(&request).unwrap();
+        assert_eq!(serde_json::from_str::<WebRequest>(&text).unwrap(), request);
+        assert!(serde_json::from_str::<WebRequest>(r#"{"listne": "[::1]:1"}"#).is_err());
+    }
+}

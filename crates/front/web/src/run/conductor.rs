@@ -1,0 +1,305 @@
+//! A run from its first message to its result: which steps, and in which order.
+
+use super::bulk::Budget;
+use super::message::{PageMessage, Plan, Platform, ServerMessage, StepKind, VERSION};
+use super::result;
+use super::step::{Ended, Outcome, REQUESTS, Stage, problem};
+use crate::{Shared, WebEvent};
+use diagnose::deciding::{Change, Decision, Observation, decision};
+use host::clock;
+use record::{Confidence, Decided, Finding, Limit};
+use std::time::{Duration, Instant};
+use tokio::time::timeout;
+
+/// The time in which the page says hello.
+const HELLO_TIME: Duration = Duration::from_secs(10);
+/// A whole run, and the part of it that experiments may begin in.
+const MAX_SECONDS: f64 = 30.0;
+/// Experiments of a run.
+const MAX_EXPERIMENTS: usize = 2;
+/// The time of probes without load.
+const IDLE_SHARE: f64 = 0.4;
+/// The time of an upload, and of an experiment, as shares of a download's.
+const UPLOAD_SHARE: f64 = 0.8;
+const EXPERIMENT_SHARE: f64 = 0.7;
+/// The flows of a step with several.
+const SEVERAL: u32 = 6;
+/// The share of the budget that a step needs at least.
+const MIN_BUDGET_SHARE: f64 = 0.02;
+
+/// The steps of every run. Experiments come after the first download.
+fn plan(step_seconds: f64) -> Vec<Plan> {
+    let step = |kind, flows, share: f64, why: &str| Plan {
+        kind,
+        flows,
+        seconds: step_seconds * share,
+        congestion: None,
+        why: why.to_owned(),
+    };
+    vec![
+        step(StepKind::Idle, 0, IDLE_SHARE, "RTT and jitter without load"),
+        step(StepKind::Download, 1, 1.0, "one connection, as a download of one file has it"),
+        step(StepKind::Download, SEVERAL, 1.0, "several connections, as most speed tests use"),
+        step(StepKind::Upload, 1, UPLOAD_SHARE, "one connection, counted at the server"),
+        step(StepKind::Upload, SEVERAL, UPLOAD_SHARE, "several connections"),
+    ]
+}
+
+/// An experiment that tells two limits apart.
+struct Experiment {
+    first: Limit,
+    second: Limit,
+    decision: Decision,
+    plan: Plan,
+    options: String,
+}
+
+/// Conducts a run to its end, which is told to the caller of the server.
+pub(super) async fn conduct(shared: &Shared, mut stage: Stage, id: &str, is_proxied: bool) {
+    let began = clock::now();
+    let client = stage.client;
+    shared.tell(WebEvent::RunStarted { run: id.to_owned(), client });
+    let limit = shared.request.max_bytes_per_run.bytes();
+    let run = Conductor { shared, began, outcomes: Vec::new(), decided: Vec::new() };
+    let failed =
+        |why: &str| WebEvent::RunFailed { run: id.to_owned(), client, why: why.to_owned() };
+    let event = match run.whole(&mut stage, id, is_proxied).await {
+        Ok(finished) => {
+            stage.control.close(websocket::CloseCode::NORMAL, "").await;
+            WebEvent::RunFinished {
+                run: id.to_owned(),
+                client,
+                download_bps: finished.download.and_then(|direction| direction.best()),
+                upload_bps: finished.upload.and_then(|direction| direction.best()),
+                limit: finished.finding.as_ref().and_then(|finding| finding.limit),
+                bytes: limit.saturating_sub(stage.budget.left()),
+                seconds: began.elapsed().as_secs_f64(),
+            }
+        }
+        Err(Ended::Left) => failed("the page has left"),
+        Err(Ended::Problem(why)) => {
+            stage.fail(&why).await;
+            failed(&why)
+        }
+    };
+    shared.tell(event);
+}
+
+struct Conductor<'a> {
+    shared: &'a Shared,
+    began: Instant,
+    outcomes: Vec<Outcome>,
+    decided: Vec<Decided>,
+}
+
+impl Conductor<'_> {
+    async fn whole(
+        mut self,
+        stage: &mut Stage,
+        id: &str,
+        is_proxied: bool,
+    ) -> Result<result::RunResult, Ended> {
+        let hello = timeout(HELLO_TIME, stage.control.text()).await;
+        let Ok(hello) = hello else { return problem("the page did not say hello in time") };
+        let hello = PageMessage::parse(&hello.ok_or(Ended::Left)?).map_err(Ended::Problem)?;
+        let PageMessage::Hello { version, platform, max_bytes, thorough, transports } = hello
+        else {
+            return problem("the first message is hello");
+        };
+        if version != VERSION {
+            return problem("the page is of another version; reload it");
+        }
+        let most = self.shared.request.max_bytes_per_run.bytes();
+        let max_bytes = max_bytes.map_or(most, |bytes| bytes.min(most));
+        stage.budget = Budget::new(max_bytes);
+        stage.by_requests = transports.iter().any(|name| name == REQUESTS);
+        let seconds = self.shared.request.step_seconds;
+        let steps = plan(seconds);
+        let planned: f64 = steps.iter().map(|step| step.seconds).sum();
+        let client = stage.client;
+        let welcome = ServerMessage::Welcome {
+            run: id,
+            client: client.ip().to_string(),
+            ip_version: if client.is_ipv4() { 4 } else { 6 },
+            proxied: is_proxied,
+            tls: self.shared.request.tls != crate::Tls::None,
+            max_bytes,
+            seconds: planned,
+            steps: &steps,
+        };
+        stage.say(&welcome).await?;
+        let mut transfers = steps.iter().filter(|step| step.kind != StepKind::Idle).count();
+        if thorough {
+            transfers += MAX_EXPERIMENTS;
+        }
+        for step in steps {
+            let is_first_download = step.kind == StepKind::Download && step.flows == 1;
+            let upload_seconds = 2.0 * seconds * UPLOAD_SHARE;
+            let is_transfer = step.kind != StepKind::Idle;
+            self.run_step(stage, step, max_bytes, transfers).await?;
+            transfers -= usize::from(is_transfer);
+            if is_first_download && thorough {
+                self.experiments(stage, seconds + upload_seconds, max_bytes, transfers).await?;
+                transfers -= MAX_EXPERIMENTS;
+            }
+        }
+        let finished = result::of(&self.outcomes, &self.decided, platform, id);
+        stage.say(&ServerMessage::Result(&finished)).await?;
+        Ok(finished)
+    }
+
+    /// Carries out a step, unless the bytes of the run are used up. It ends early when it has
+    /// used its share of them, of `transfers` steps that are left with it.
+    async fn run_step(
+        &mut self,
+        stage: &mut Stage,
+        step: Plan,
+        max_bytes: u64,
+        transfers: usize,
+    ) -> Result<(), Ended> {
+        let left = stage.budget.left();
+        if step.kind != StepKind::Idle && (left as f64) < max_bytes as f64 * MIN_BUDGET_SHARE {
+            return Ok(());
+        }
+        let share = left / u64::try_from(transfers.max(1)).unwrap_or(u64::MAX);
+        let outcome = stage.step(step, share).await?;
+        self.outcomes.push(outcome);
+        Ok(())
+    }
+
+    /// Runs the experiments that tell the likely limits of the last download apart, while there is
+    /// time for the steps that follow and take `reserved` seconds.
+    async fn experiments(
+        &mut self,
+        stage: &mut Stage,
+        reserved: f64,
+        max_bytes: u64,
+        transfers: usize,
+    ) -> Result<(), Ended> {
+        let Some(first) = self.outcomes.len().checked_sub(1) else { return Ok(()) };
+        for number in 0..MAX_EXPERIMENTS {
+            let seconds = self.shared.request.step_seconds * EXPERIMENT_SHARE;
+            let is_late = self.began.elapsed().as_secs_f64() + reserved + seconds > MAX_SECONDS;
+            let tried: Vec<String> =
+                self.decided.iter().filter_map(|decided| decided.options.clone()).collect();
+            let next = self.outcomes.get(first).and_then(|outcome| next(outcome, &tried, seconds));
+            let Some(experiment) = next.filter(|_| !is_late) else { return Ok(()) };
+            let transfers = transfers.saturating_sub(number);
+            self.run_step(stage, experiment.plan.clone(), max_bytes, transfers).await?;
+            let second = self.outcomes.get(first + 1 + number);
+            let (Some(first), Some(second)) = (self.outcomes.get(first), second) else {
+                return Ok(());
+            };
+            self.decided.push(answer(&experiment, first, second));
+        }
+        Ok(())
+    }
+}
+
+/// The next experiment: that which tells the limit of a download from the most probable other one
+/// that some experiment over TCP tells it from.
+fn next(outcome: &Outcome, tried: &[String], seconds: f64) -> Option<Experiment> {
+    let (finding, measurement) = (outcome.finding()?, outcome.measurement.as_ref()?);
+    let first = finding.limit.filter(|limit| *limit != Limit::Unknown)?;
+    if finding.confidence == Some(Confidence::Sure) {
+        return None;
+    }
+    others(finding, first).into_iter().find_map(|second| {
+        let decision = decision(first, second)?;
+        let change = decision.test.change(measurement, finding.throughput_bps)?;
+        let Change { congestion, streams, udp_rate: None, seconds: None, window: None } = &change
+        else {
+            return None;
+        };
+        let options = change.to_string();
+        let is_available = congestion.as_ref().is_none_or(|name| is_available(name));
+        (is_available && !tried.contains(&options)).then(|| Experiment {
+            first,
+            second,
+            decision,
+            plan: Plan {
+                kind: StepKind::Download,
+                flows: streams.unwrap_or(outcome.plan.flows),
+                seconds,
+                congestion: congestion.clone(),
+                why: format!(
+                    "to tell {} from {}: {}",
+                    first.name(),
+                    second.name(),
+                    decision.reason
+                ),
+            },
+            options,
+        })
+    })
+}
+
+/// The other limits, the most probable first.
+fn others(finding: &Finding, first: Limit) -> Vec<Limit> {
+    let mut others: Vec<_> = finding
+        .posterior
+        .iter()
+        .filter(|other| other.limit != first && other.limit != Limit::Unknown)
+        .collect();
+    others.sort_by(|a, b| b.probability.total_cmp(&a.probability));
+    others.into_iter().map(|other| other.limit).collect()
+}
+
+fn is_available(congestion: &str) -> bool {
+    let allowed = host::sysctl::read("net.ipv4.tcp_allowed_congestion_control");
+    let available = host::sysctl::read("net.ipv4.tcp_available_congestion_control");
+    let has = |list: std::io::Result<String>| {
+        list.is_ok_and(|list| list.split_whitespace().any(|name| name == congestion))
+    };
+    has(allowed) || (host::identity::is_root() && has(available))
+}
+
+/// What an experiment showed.
+fn answer(experiment: &Experiment, first: &Outcome, second: &Outcome) -> Decided {
+    let (one, other) = (experiment.first, experiment.second);
+    let (limit, why) = match (&first.measurement, &second.measurement) {
+        (Some(first), Some(second)) => {
+            experiment.decision.read(&Observation::of(first), &Observation::of(second))
+        }
+        _ => (None, "nothing was measured".to_owned()),
+    };
+    let sentence = match limit {
+        Some(limit) => format!("It is {}: with {}, {why}.", limit.name(), experiment.options),
+        None => format!(
+            "The experiment does not decide between {} and {}: with {}, {why}.",
+            one.name(),
+            other.name(),
+            experiment.options
+        ),
+    };
+    Decided {
+        between: vec![one, other],
+        options: Some(experiment.options.clone()),
+        throughput_bps: second.finding().map(|finding| finding.throughput_bps),
+        limit,
+        sentence,
+    }
+}
+
+/// What the platform is called by those that have commands for it.
+pub(super) fn system(platform: Platform) -> Option<longhaul::doctor::System> {
+    use longhaul::doctor::System;
+    match platform {
+        Platform::Linux => Some(System::Linux),
+        Platform::MacOs => Some(System::MacOs),
+        Platform::Windows => Some(System::Windows),
+        Platform::Android | Platform::Ios | Platform::Other => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_takes_at_most_half_a_minute() {
+        let seconds: f64 = plan(5.0).iter().map(|step| step.seconds).sum();
+        let experiment = 5.0 * EXPERIMENT_SHARE;
+        assert!(seconds + experiment <= MAX_SECONDS, "{seconds}");
+    }
+}

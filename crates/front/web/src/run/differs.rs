@@ -1,0 +1,134 @@
+//! What other speed tests would have shown of the same transfers, by their published rules.
+
+use serde::Serialize;
+
+/// LibreSpeed's factor for headers, and the start that it leaves out (speedtest_worker.js).
+const LIBRESPEED_FACTOR: f64 = 1.06;
+const LIBRESPEED_GRACE_S: f64 = 1.5;
+/// Ookla's slices: the fastest 10 % and the slowest 30 % are left out.
+const SLICES: usize = 20;
+const FASTEST: usize = SLICES / 10;
+const SLOWEST: usize = SLICES * 3 / 10;
+/// The share of a transfer that fast.com's ramp takes at most.
+const RAMP_SHARE: f64 = 0.5;
+
+/// Bytes by time, of all flows of a transfer.
+pub(super) type ByteSeries = [(f64, u64)];
+
+/// What a test would have shown.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct Method {
+    pub(super) method: &'static str,
+    pub(super) rate: Option<f64>,
+    pub(super) rule: &'static str,
+}
+
+/// Mean rate between two times, bit/s.
+fn mean(series: &ByteSeries, from: f64, to: f64) -> Option<f64> {
+    // At its start a transfer has no bytes; the first sample is a little later.
+    let at = |time: f64| {
+        let sample = series.iter().rev().find(|(t_s, _)| *t_s <= time);
+        sample.copied().unwrap_or((0.0, 0))
+    };
+    let ((from, first), (to, last)) = (at(from), at(to));
+    (to > from).then(|| last.saturating_sub(first) as f64 * 8.0 / (to - from))
+}
+
+fn end(series: &ByteSeries) -> Option<f64> {
+    series.last().map(|(t_s, _)| *t_s)
+}
+
+fn whole(series: &ByteSeries) -> Option<f64> {
+    mean(series, 0.0, end(series)?)
+}
+
+fn librespeed(series: &ByteSeries) -> Option<f64> {
+    Some(mean(series, LIBRESPEED_GRACE_S, end(series)?)? * LIBRESPEED_FACTOR)
+}
+
+fn sliced(series: &ByteSeries) -> Option<f64> {
+    let slice = end(series)? / SLICES as f64;
+    let mut rates: Vec<f64> = (0..SLICES)
+        .map(|index| mean(series, index as f64 * slice, (index + 1) as f64 * slice))
+        .collect::<Option<_>>()?;
+    rates.sort_by(f64::total_cmp);
+    let kept = rates.get(SLOWEST..SLICES - FASTEST)?;
+    Some(kept.iter().sum::<f64>() / kept.len() as f64)
+}
+
+fn settled(series: &ByteSeries) -> Option<f64> {
+    let end = end(series)?;
+    mean(series, end * RAMP_SHARE, end)
+}
+
+/// What each test would have shown of a download: of one flow with the system's congestion control,
+/// with BBR where it was tried, and with several flows.
+pub(super) fn methods(
+    one: Option<&ByteSeries>,
+    bbr: Option<&ByteSeries>,
+    several: Option<&ByteSeries>,
+) -> Vec<Method> {
+    let row = |method, rate, rule| Method { method, rate, rule };
+    vec![
+        row(
+            "iperf3",
+            one.and_then(whole),
+            "one flow, the mean of the whole time with the ramp-up, payload only",
+        ),
+        row(
+            "ndt7",
+            bbr.or(one).and_then(whole),
+            match bbr {
+                Some(_) => "one flow with BBR, the mean of the whole time",
+                None => "one flow, the mean of the whole time; with BBR where the server has it",
+            },
+        ),
+        row(
+            "librespeed",
+            several.and_then(librespeed),
+            "several flows, the first 1.5 s left out, times 1.06 for headers",
+        ),
+        row(
+            "ookla",
+            several.and_then(sliced),
+            "several flows, 20 slices of time without the fastest 10 % and the slowest 30 %",
+        ),
+        row("fast.com", several.and_then(settled), "several flows, the ramp-up left out"),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 1 s of ramp-up at half of 100 Mbit/s, then 4 s at 100 Mbit/s.
+    fn series() -> Vec<(f64, u64)> {
+        (0..=50)
+            .map(|tick| {
+                let t_s = f64::from(tick) / 10.0;
+                (t_s, (t_s.min(1.0) * 6.25e6 + (t_s - 1.0).max(0.0) * 12.5e6) as u64)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn each_rule_is_applied_to_recorded_bytes() {
+        let series = series();
+        let close = |got: Option<f64>, expected: f64| {
+            let got = got.unwrap();
+            assert!((got / expected - 1.0).abs() < 0.01, "{got} {expected}");
+        };
+        close(whole(&series), 90e6);
+        close(librespeed(&series), 106e6);
+        close(sliced(&series), 100e6);
+        close(settled(&series), 100e6);
+        // The first sample comes some milliseconds after the start.
+        close(whole(&series[1..]), 90e6);
+        close(sliced(&series[1..]), 100e6);
+        let all = methods(Some(&series), None, None);
+        assert_eq!(all.iter().filter(|method| method.rate.is_some()).count(), 2);
+        for short in [&series[..0], &series[..1]] {
+            assert_eq!((whole(short), sliced(short), settled(short)), (None, None, None));
+        }
+    }
+}

@@ -1,0 +1,384 @@
+//! The result of a run, made of its steps.
+
+use super::conductor::system;
+use super::differs::{self, Method};
+use super::message::{Platform, StepKind};
+use super::step::Outcome;
+use diagnose::latency;
+use longhaul::doctor::{self, CommandsRequest, System};
+use model::aim::{self, Figures, Verdicts};
+use model::statistics;
+use record::{Decided, Finding, LatencyProbe, Limit, Remedy, RemedyCommand, RemedyPlace};
+use serde::Serialize;
+use units::BitRate;
+
+/// The least number of RTTs for a responsiveness.
+const MIN_FOR_RPM: usize = 10;
+/// The share of RTTs that the trimmed mean keeps (draft-ietf-ippm-responsiveness-09, section 4.4).
+const KEPT: f64 = 0.95;
+/// Probes in the first second of load meet queues that are not full yet.
+const LOADED_FROM_S: f64 = 1.0;
+/// Remedies of a result.
+const MAX_REMEDIES: usize = 3;
+
+/// Rates of a direction, bit/s.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub(super) struct Rates {
+    pub(super) one_flow: Option<f64>,
+    pub(super) several_flows: Option<f64>,
+    /// The several.
+    pub(super) flows: Option<u32>,
+}
+
+impl Rates {
+    pub(super) fn best(&self) -> Option<f64> {
+        [self.one_flow, self.several_flows].into_iter().flatten().max_by(f64::total_cmp)
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct Bufferbloat {
+    pub(super) grade: &'static str,
+    /// Mean of both directions' increases of the RTT, ms.
+    pub(super) increase: f64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct Loss {
+    pub(super) ratio: f64,
+    pub(super) from: &'static str,
+}
+
+/// The limit, for the page.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct ShownFinding {
+    pub(super) limit: Option<Limit>,
+    pub(super) sentence: String,
+    pub(super) equation: Option<String>,
+    pub(super) probability: Option<f64>,
+    pub(super) posterior: Vec<record::Probability>,
+    pub(super) experiments: Vec<String>,
+}
+
+/// Something that would help.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct ShownRemedy {
+    /// `visitor` or `server`.
+    #[serde(rename = "where")]
+    pub(super) place: &'static str,
+    pub(super) platform: Option<Platform>,
+    /// The line to paste there.
+    pub(super) line: Option<String>,
+    pub(super) why: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub(super) struct Gain {
+    pub(super) factor: f64,
+    pub(super) low: Option<f64>,
+    pub(super) high: Option<f64>,
+}
+
+/// A run's result. What was not measured, or is unknown, is null.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct RunResult {
+    pub(super) run: String,
+    pub(super) download: Option<Rates>,
+    pub(super) upload: Option<Rates>,
+    pub(super) rtt_idle: Option<f64>,
+    pub(super) jitter: Option<f64>,
+    pub(super) rtt_download: Option<f64>,
+    pub(super) rtt_upload: Option<f64>,
+    pub(super) bufferbloat: Option<Bufferbloat>,
+    pub(super) rpm: Option<f64>,
+    pub(super) rpm_method: Option<&'static str>,
+    pub(super) loss: Option<Loss>,
+    pub(super) verdicts: Option<Verdicts>,
+    pub(super) finding: Option<ShownFinding>,
+    pub(super) remedies: Vec<ShownRemedy>,
+    pub(super) gain: Option<Gain>,
+    pub(super) differs: Vec<Method>,
+    pub(super) valid: bool,
+    pub(super) invalid_because: Vec<String>,
+}
+
+const RPM_METHOD: &str = "60,000 ms over the mean RTT of probes, without the longest 5 %: the mean of \
+    probes on a connection of their own, and of probes within the loaded connections or else the \
+    kernel's RTTs of these; without the handshakes of draft-ietf-ippm-responsiveness-09";
+
+/// The result of the steps, in their order.
+pub(super) fn of(
+    outcomes: &[Outcome],
+    decided: &[Decided],
+    platform: Platform,
+    id: &str,
+) -> RunResult {
+    let steps = Steps(outcomes);
+    let (down, up) = (steps.loaded(StepKind::Download), steps.loaded(StepKind::Upload));
+    let rtt = |outcome: Option<&Outcome>| outcome.and_then(|outcome| outcome.result.rtt_loaded);
+    let idle = outcomes.iter().find(|outcome| outcome.plan.kind == StepKind::Idle);
+    let rtt_idle = idle.and_then(|outcome| outcome.result.rtt_idle);
+    let rises = [rtt(down), rtt(up)].into_iter().flatten();
+    let rises: Vec<f64> = rises.filter_map(|loaded| Some(loaded - rtt_idle?)).collect();
+    let increase = statistics::mean(&rises);
+    let (download, upload) = (steps.rates(StepKind::Download), steps.rates(StepKind::Upload));
+    let loss = down.and_then(|outcome| outcome.loss);
+    let jitter = idle.and_then(|outcome| outcome.result.jitter);
+    let figures = Figures {
+        latency_ms: rtt_idle,
+        jitter_ms: jitter,
+        increase_ms: increase.map(|increase| increase.max(0.0)),
+        loss,
+        download_bps: download.and_then(|rates| rates.best()),
+    };
+    let rpm = rpm(&[down, up]);
+    let explained = steps.explained();
+    let finding = explained.and_then(Outcome::finding);
+    let mut invalid_because: Vec<String> = Vec::new();
+    for reason in outcomes.iter().flat_map(|outcome| &outcome.result.invalid_because) {
+        if !invalid_because.contains(reason) {
+            invalid_because.push(reason.clone());
+        }
+    }
+    RunResult {
+        run: id.to_owned(),
+        download,
+        upload,
+        rtt_idle,
+        jitter,
+        rtt_download: rtt(down),
+        rtt_upload: rtt(up),
+        bufferbloat: increase
+            .map(|increase| Bufferbloat { grade: latency::grade(increase), increase }),
+        rpm,
+        rpm_method: rpm.map(|_| RPM_METHOD),
+        loss: loss.map(|ratio| Loss { ratio, from: "retransmissions" }),
+        verdicts: aim::verdicts(&figures),
+        finding: finding.map(|finding| shown(finding, decided, explained)),
+        remedies: finding.map(|finding| remedies(finding, platform)).unwrap_or_default(),
+        gain: finding.and_then(gain),
+        differs: steps.differs(),
+        valid: invalid_because.is_empty(),
+        invalid_because,
+    }
+}
+
+/// The steps of a run. Those that experiment with the congestion control count in no figure.
+struct Steps<'a>(&'a [Outcome]);
+
+impl<'a> Steps<'a> {
+    fn of(&self, kind: StepKind, several: bool) -> Option<&'a Outcome> {
+        let fits = |outcome: &&Outcome| {
+            outcome.plan.kind == kind
+                && outcome.plan.congestion.is_none()
+                && (outcome.plan.flows > 1) == several
+        };
+        self.0.iter().rev().find(fits)
+    }
+
+    /// The step that loads the path most.
+    fn loaded(&self, kind: StepKind) -> Option<&'a Outcome> {
+        self.of(kind, true).or(self.of(kind, false))
+    }
+
+    fn rates(&self, kind: StepKind) -> Option<Rates> {
+        let (one, several) = (self.of(kind, false), self.of(kind, true));
+        one.or(several)?;
+        Some(Rates {
+            one_flow: one.and_then(|outcome| outcome.result.rate),
+            several_flows: several.and_then(|outcome| outcome.result.rate),
+            flows: several.map(|outcome| outcome.plan.flows),
+        })
+    }
+
+    /// The transfer whose limit is told: the download with one flow, else an upload.
+    fn explained(&self) -> Option<&'a Outcome> {
+        self.of(StepKind::Download, false)
+            .or(self.of(StepKind::Download, true))
+            .or(self.of(StepKind::Upload, false))
+    }
+
+    fn differs(&self) -> Vec<Method> {
+        let series = |outcome: Option<&'a Outcome>| outcome.map(|outcome| &outcome.total[..]);
+        let one = self.of(StepKind::Download, false);
+        let bbr = self.0.iter().find(|outcome| {
+            outcome.plan.congestion.as_deref() == Some("bbr") && outcome.plan.flows == 1
+        });
+        let is_bbr = one.is_some_and(|one| one.result.congestion.as_deref() == Some("bbr"));
+        let bbr = bbr.or(one.filter(|_| is_bbr));
+        differs::methods(series(one), series(bbr), series(self.of(StepKind::Download, true)))
+    }
+}
+
+/// Round trips per minute; `None` with too few replies of a kind.
+fn rpm(loaded: &[Option<&Outcome>]) -> Option<f64> {
+    let rtts = |probes: fn(&Outcome) -> &[LatencyProbe]| -> Vec<f64> {
+        let all = loaded.iter().flatten().flat_map(|outcome| probes(outcome));
+        let under_load = all.filter(|probe| probe.at_s >= LOADED_FROM_S);
+        under_load.filter_map(|probe| probe.rtt_ms).collect()
+    };
+    let of = |rtts: Vec<f64>| {
+        let mean = statistics::trimmed_mean(&rtts, KEPT).filter(|_| rtts.len() >= MIN_FOR_RPM)?;
+        (mean > 0.0).then(|| 60_000.0 / mean)
+    };
+    let foreign = of(rtts(|outcome| &outcome.own))?;
+    let own = of(rtts(|outcome| &outcome.loaded))
+        .or_else(|| of(loaded.iter().flatten().flat_map(|outcome| kernel_rtts(outcome)).collect()));
+    Some(own.map_or(foreign, |own| (foreign + own) / 2.0))
+}
+
+/// The sending kernel's RTTs of the flows under load, ms.
+fn kernel_rtts(outcome: &Outcome) -> Vec<f64> {
+    let streams = outcome.measurement.iter().flat_map(|measurement| &measurement.streams);
+    let samples = streams.flat_map(|stream| &stream.sender);
+    let loaded = samples.filter(|sample| sample.t_s >= LOADED_FROM_S && sample.rtt_us > 0);
+    loaded.map(|sample| f64::from(sample.rtt_us) / 1e3).collect()
+}
+
+fn shown(finding: &Finding, decided: &[Decided], outcome: Option<&Outcome>) -> ShownFinding {
+    let told = decided.iter().rev().find_map(|decided| decided.limit);
+    let limit = told.or(finding.limit);
+    let likely = finding.posterior.iter().find(|likely| Some(likely.limit) == limit);
+    let mut sentence = finding.sentence.clone();
+    let browser = outcome
+        .filter(|outcome| outcome.plan.kind == StepKind::Download)
+        .and_then(|outcome| outcome.measurement.as_ref()?.receiver_cpu);
+    if limit == Some(Limit::Cpu) && browser.is_some_and(|busy| busy >= 0.9) {
+        sentence = format!("Your browser was the limit: its thread used a whole core. {sentence}");
+    } else if limit == Some(Limit::SlowReceiver) {
+        sentence = format!("Your browser was the limit: it reads too slowly. {sentence}");
+    }
+    ShownFinding {
+        limit,
+        sentence,
+        equation: finding.equation.clone(),
+        probability: likely.map(|likely| likely.probability).filter(|_| told.is_none()),
+        posterior: finding.posterior.clone(),
+        experiments: decided.iter().map(|decided| decided.sentence.clone()).collect(),
+    }
+}
+
+fn gain(finding: &Finding) -> Option<Gain> {
+    let best = finding.remedies.iter().filter_map(|remedy| remedy.expects_bps).max()?;
+    let factor = best.as_f64() / finding.throughput_bps.as_f64();
+    (factor.is_finite() && factor > 1.0).then_some(Gain { factor, low: None, high: None })
+}
+
+fn remedies(finding: &Finding, platform: Platform) -> Vec<ShownRemedy> {
+    finding
+        .remedies
+        .iter()
+        .filter(|remedy| applies(&remedy.command))
+        .take(MAX_REMEDIES)
+        .map(|remedy| shown_remedy(remedy, finding, platform))
+        .collect()
+}
+
+/// Whether a visitor, or whoever runs the server, can do this: the length and the limits of a test
+/// are the server's own.
+const fn applies(command: &RemedyCommand) -> bool {
+    matches!(
+        command,
+        RemedyCommand::Sysctl { .. }
+            | RemedyCommand::CongestionControl(_)
+            | RemedyCommand::Streams(_)
+    )
+}
+
+fn shown_remedy(remedy: &Remedy, finding: &Finding, platform: Platform) -> ShownRemedy {
+    let at_server = |line: String| ShownRemedy {
+        place: "server",
+        platform: None,
+        line: Some(line),
+        why: remedy.why.clone(),
+    };
+    match (&remedy.command, remedy.place) {
+        (RemedyCommand::Sysctl { .. }, RemedyPlace::Sender) => {
+            at_server(format!("sudo {}", remedy.command))
+        }
+        (RemedyCommand::CongestionControl(name), _) => {
+            at_server(format!("sudo sysctl -w net.ipv4.tcp_congestion_control={name}"))
+        }
+        (RemedyCommand::Sysctl { .. }, RemedyPlace::Receiver) => ShownRemedy {
+            place: "visitor",
+            platform: Some(platform),
+            line: receive_buffer(&remedy.command, finding, platform),
+            why: remedy.why.clone(),
+        },
+        _ => ShownRemedy {
+            place: "visitor",
+            platform: None,
+            line: None,
+            why: match &remedy.command {
+                RemedyCommand::Streams(streams) => {
+                    format!("use a program with {streams} connections: {}", remedy.why)
+                }
+                _ => remedy.why.clone(),
+            },
+        },
+    }
+}
+
+/// The line that raises the receive window on the visitor's system.
+fn receive_buffer(
+    command: &RemedyCommand,
+    finding: &Finding,
+    platform: Platform,
+) -> Option<String> {
+    let wanted = match system(platform)? {
+        System::Linux => return Some(format!("sudo {command}")),
+        System::MacOs => "autorcvbufmax",
+        System::Windows => "autotuninglevel",
+    };
+    let rate = finding.bottleneck.map_or(finding.throughput_bps, |estimate| estimate.rate_bps);
+    let rate = rate.max(BitRate::from_bps(1_000_000));
+    let request = CommandsRequest::new(system(platform)?, rate, finding.min_rtt?);
+    let recipes = doctor::commands(&request).ok()?.recipes;
+    recipes
+        .into_iter()
+        .flat_map(|recipe| recipe.apply)
+        .find(|line| line.to_ascii_lowercase().contains(wanted))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use record::Measurement;
+
+    fn finding() -> Finding {
+        let mut finding = diagnose::explain(&Measurement::default());
+        finding.throughput_bps = BitRate::from_bps(10_000_000);
+        finding.min_rtt = Some(units::Rtt::from_secs(0.1));
+        let value = "4096 131072 16777216".to_owned();
+        finding.remedies = vec![Remedy {
+            place: RemedyPlace::Receiver,
+            command: RemedyCommand::Sysctl { key: "net.ipv4.tcp_rmem".to_owned(), value },
+            setting: None,
+            expects_bps: Some(BitRate::from_bps(25_000_000)),
+            why: "window / RTT".to_owned(),
+        }];
+        finding
+    }
+
+    #[test]
+    fn a_remedy_is_a_line_for_the_visitors_system() {
+        let line = |platform| remedies(&finding(), platform)[0].line.clone();
+        let linux = line(Platform::Linux).unwrap();
+        assert_eq!(linux, r#"sudo sysctl -w net.ipv4.tcp_rmem="4096 131072 16777216""#);
+        assert!(line(Platform::MacOs).unwrap().contains("autorcvbufmax"));
+        assert!(line(Platform::Windows).unwrap().contains("netsh"));
+        assert_eq!(line(Platform::Ios), None);
+        let mut longer = finding();
+        longer.remedies[0].command = RemedyCommand::Seconds(60);
+        assert_eq!(remedies(&longer, Platform::Linux), Vec::new());
+        let best = gain(&finding()).unwrap();
+        assert!((best.factor - 2.5).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_run_without_steps_has_no_figures() {
+        let empty = of(&[], &[], Platform::Other, "0");
+        assert_eq!((empty.rpm, &empty.finding, empty.verdicts), (None, &None, None));
+        assert!(empty.valid);
+    }
+}

@@ -1,0 +1,481 @@
+//! One step of a run: its flows are opened, run for a time and are measured.
+
+use super::bulk::{self, Budget, BulkFlow};
+use super::message::{
+    MAX_FLOWS, PageMessage, PageReport, Plan, ProbePlace, Probes, ServerMessage, StepKind,
+    StepResult,
+};
+use super::requests::MAX_REQUESTS;
+use super::series::Series;
+use super::{Arrival, Carrier, Run};
+use crate::limits::Admission;
+use crate::websocket::{PEER_TIME, WebSocket};
+use host::clock;
+use model::statistics;
+use record::{Finding, LatencyProbe, Measurement};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+use tokio::sync::{mpsc, watch};
+use tokio::time::{MissedTickBehavior, interval, timeout};
+use units::ByteCount;
+
+/// The time in which the page opens a step's flows.
+const OPEN_TIME: Duration = Duration::from_secs(15);
+/// The interval of samples in the first seconds, in which a connection ramps up, and after.
+const FIRST_INTERVAL: Duration = Duration::from_millis(10);
+const FIRST_SECONDS: f64 = 2.0;
+/// The interval of what the page is shown, and of samples after the first seconds.
+const SHOW_SECONDS: f64 = 0.1;
+/// The time in which flows end, and the page reports on a step.
+const END_TIME: Duration = Duration::from_secs(4);
+/// Probes of a kind that are kept of a step.
+const MAX_PROBES: usize = 4000;
+/// RTTs count as loaded after this time of a step: queues have filled.
+const LOADED_FROM_MS: f64 = 1000.0;
+/// The share of a step after which it counts as complete.
+const COMPLETE: f64 = 0.8;
+/// The time, in seconds, after which a step that its bytes ended says something of the line.
+const MIN_SECONDS: f64 = 1.0;
+/// A pause of the browser that disturbs a measurement, ms.
+const STALL_MS: f64 = 500.0;
+/// The share of a core from which the browser's thread has no time left.
+const BUSY: f64 = 0.95;
+/// Unsent bytes before the rate is known.
+const FIRST_UNSENT: ByteCount = ByteCount::from_bytes(128 << 10);
+
+/// The reason a run ends without a result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// The page has gone.
+    Left,
+    /// It did something wrong, or the server cannot go on.
+    Problem(String),
+}
+
+pub(super) fn problem<T>(message: impl Into<String>) -> Result<T, Ended> {
+    Err(Ended::Problem(message.into()))
+}
+
+/// The transport that is HTTP requests.
+pub(super) const REQUESTS: &str = "http";
+
+/// What ends a step.
+#[derive(Debug, Clone, Copy)]
+struct Bounds {
+    seconds: f64,
+    bytes: u64,
+}
+
+/// What ended a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    Time,
+    /// Its share of the run's bytes is used up.
+    Bytes,
+    /// A flow ended before it should.
+    Broken,
+}
+
+/// What a step showed.
+#[derive(Debug)]
+pub(super) struct Outcome {
+    pub(super) plan: Plan,
+    pub(super) result: StepResult,
+    pub(super) measurement: Option<Measurement>,
+    pub(super) own: Vec<LatencyProbe>,
+    pub(super) loaded: Vec<LatencyProbe>,
+    pub(super) total: Vec<(f64, u64)>,
+    pub(super) loss: Option<f64>,
+}
+
+impl Outcome {
+    /// The finding of its measurement.
+    pub(super) fn finding(&self) -> Option<&Finding> {
+        self.result.finding.as_ref()
+    }
+}
+
+/// What the page says of the current step.
+#[derive(Debug, Default)]
+struct Board {
+    step: u32,
+    own: Vec<LatencyProbe>,
+    loaded: Vec<LatencyProbe>,
+    lost: u64,
+    report: Option<PageReport>,
+}
+
+impl Board {
+    fn take(&mut self, text: &str) -> Result<(), Ended> {
+        let message = PageMessage::parse(text).map_err(Ended::Problem)?;
+        let step = match &message {
+            PageMessage::Hello { .. } => return problem("hello is said once"),
+            PageMessage::Received { step, .. } => *step,
+            PageMessage::Probes(probes) => probes.step,
+            PageMessage::Page(report) => report.step,
+        };
+        if step > self.step {
+            return problem(format!("step {step} has not begun"));
+        }
+        match message {
+            _ if step < self.step => {}
+            PageMessage::Probes(probes) => self.probes(&probes),
+            PageMessage::Page(report) => self.report = Some(report),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn probes(&mut self, probes: &Probes) {
+        let kept = match probes.on {
+            ProbePlace::Own => &mut self.own,
+            ProbePlace::Loaded => &mut self.loaded,
+        };
+        self.lost = self.lost.saturating_add(probes.lost);
+        let room = MAX_PROBES.saturating_sub(kept.len());
+        kept.extend(
+            probes.replies.iter().take(room).map(|(sent_ms, rtt_ms)| LatencyProbe {
+                at_s: sent_ms / 1e3,
+                rtt_ms: Some(*rtt_ms),
+            }),
+        );
+    }
+}
+
+/// What steps need of their run.
+pub(super) struct Stage {
+    pub(super) control: WebSocket,
+    pub(super) client: SocketAddr,
+    pub(super) run: Arc<Run>,
+    pub(super) admission: Arc<Admission>,
+    pub(super) arrivals: mpsc::Receiver<Arrival>,
+    pub(super) budget: Arc<Budget>,
+    /// The number of the next step.
+    pub(super) next: u32,
+    /// Whether flows may be HTTP requests.
+    pub(super) by_requests: bool,
+    /// Median RTT without load, ms.
+    pub(super) rtt_idle: Option<f64>,
+}
+
+impl Stage {
+    pub(super) async fn say(&mut self, message: &ServerMessage<'_>) -> Result<(), Ended> {
+        let text = serde_json::to_string(message)
+            .map_err(|error| Ended::Problem(format!("cannot serialise: {error}")))?;
+        self.control.send_text(&text).await.map_err(|_| Ended::Left)
+    }
+
+    /// Carries out a step, which ends early when it has taken `max_bytes`.
+    pub(super) async fn step(&mut self, plan: Plan, max_bytes: u64) -> Result<Outcome, Ended> {
+        let step = self.next;
+        self.next += 1;
+        let mut board = Board { step, ..Board::default() };
+        let flows = if plan.kind == StepKind::Idle { 0 } else { plan.flows.min(MAX_FLOWS) };
+        self.run.expect(step, flows);
+        let by_requests = self.by_requests && flows <= MAX_REQUESTS;
+        let transport = if by_requests { REQUESTS } else { "websocket" };
+        self.say(&ServerMessage::Step { step, transport, plan: &plan }).await?;
+        let arrivals = self.gather(flows, &mut board).await?;
+        let (stop, stopping) = watch::channel(false);
+        let sends = plan.kind == StepKind::Download;
+        let mut congestion = None;
+        let mut running = Vec::new();
+        for Arrival { carrier, connection, .. } in arrivals {
+            if let Some(name) = &plan.congestion
+                && connection.set_congestion(name).is_err()
+            {
+                return problem(format!("the server has no congestion control {name}"));
+            }
+            congestion = connection.congestion();
+            let _ = connection.set_unsent_limit(Some(FIRST_UNSENT));
+            let budget = Arc::clone(&self.budget);
+            running.push(match carrier {
+                Carrier::Socket(parts) => {
+                    bulk::start(parts, connection, sends, stopping.clone(), budget).map_err(
+                        |error| {
+                            Ended::Problem(format!("the server cannot start a thread: {error}"))
+                        },
+                    )?
+                }
+                Carrier::Request(waiting) if waiting.sends == sends => {
+                    waiting.start(connection, stopping.clone(), budget)
+                }
+                Carrier::Request(_) => return problem("a flow is of the other direction"),
+            });
+        }
+        let mut series = Series::new(plan.kind, running.len());
+        let began = clock::now();
+        let bounds = Bounds { seconds: plan.seconds, bytes: max_bytes };
+        let ending = self.measure(bounds, began, &running, &mut series, &mut board).await?;
+        let _ = stop.send(true);
+        let seconds = began.elapsed().as_secs_f64();
+        self.finish(running, &mut board).await?;
+        let outcome = self.outcome(plan, series, board, congestion, (ending, seconds));
+        self.say(&ServerMessage::StepResult(&outcome.result)).await?;
+        Ok(outcome)
+    }
+
+    /// Waits until the page has opened the flows of the step.
+    async fn gather(&mut self, flows: u32, board: &mut Board) -> Result<Vec<Arrival>, Ended> {
+        let mut arrived = Vec::new();
+        let deadline = tokio::time::sleep(OPEN_TIME);
+        tokio::pin!(deadline);
+        while arrived.len() < flows as usize {
+            tokio::select! {
+                arrival = self.arrivals.recv() => match arrival {
+                    Some(arrival) if arrival.step == board.step => arrived.push(arrival),
+                    Some(_) => {}
+                    None => return problem("the run has ended"),
+                },
+                text = self.control.text() => board.take(&text.ok_or(Ended::Left)?)?,
+                () = &mut deadline => return problem("the page did not open its flows in time"),
+            }
+        }
+        arrived.sort_by_key(|arrival| arrival.number);
+        Ok(arrived)
+    }
+
+    async fn measure(
+        &mut self,
+        bounds: Bounds,
+        began: Instant,
+        flows: &[BulkFlow],
+        series: &mut Series,
+        board: &mut Board,
+    ) -> Result<Ending, Ended> {
+        let mut ticks = interval(FIRST_INTERVAL);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        let (mut sampled, mut shown) = (f64::NEG_INFINITY, 0.0);
+        loop {
+            tokio::select! {
+                biased;
+                _ = ticks.tick() => {}
+                text = self.control.text() => {
+                    board.take(&text.ok_or(Ended::Left)?)?;
+                    continue;
+                }
+            }
+            let t = began.elapsed().as_secs_f64();
+            let ending = ending(bounds, t, flows, series);
+            let is_due = t < FIRST_SECONDS || t - sampled >= SHOW_SECONDS || ending.is_some();
+            if !flows.is_empty() && is_due {
+                series.sample(t, flows);
+                sampled = t;
+            }
+            if let Some(ending) = ending {
+                return Ok(ending);
+            }
+            if !flows.is_empty() && t - shown >= SHOW_SECONDS {
+                shown = t;
+                self.show(board.step, t, series).await?;
+            }
+        }
+    }
+
+    async fn show(&mut self, step: u32, t: f64, series: &mut Series) -> Result<(), Ended> {
+        let flows = series.show(t);
+        let rtts: Vec<f64> = flows.iter().filter_map(|flow| flow.rtt).collect();
+        let total = |of: fn(&super::message::FlowSample) -> Option<u64>| -> Option<u64> {
+            flows.iter().map(of).sum()
+        };
+        let sample = ServerMessage::Sample {
+            step,
+            t,
+            rate: flows.iter().map(|flow| flow.rate).sum(),
+            bytes: series.bytes(),
+            rtt: statistics::mean(&rtts),
+            cwnd: total(|flow| flow.cwnd),
+            retransmits: total(|flow| flow.retransmits),
+            flows: &flows,
+        };
+        self.say(&sample).await
+    }
+
+    /// Waits for the ends of flows, and for what the page says of the step.
+    async fn finish(&mut self, flows: Vec<BulkFlow>, board: &mut Board) -> Result<(), Ended> {
+        let ends = async {
+            for flow in flows {
+                let _ = flow.done.await;
+            }
+        };
+        tokio::pin!(ends);
+        let deadline = tokio::time::sleep(END_TIME);
+        tokio::pin!(deadline);
+        let mut has_ended = false;
+        while !has_ended || board.report.is_none() {
+            tokio::select! {
+                () = &mut ends, if !has_ended => has_ended = true,
+                text = self.control.text() => board.take(&text.ok_or(Ended::Left)?)?,
+                () = &mut deadline => break,
+            }
+        }
+        Ok(())
+    }
+
+    fn outcome(
+        &mut self,
+        plan: Plan,
+        series: Series,
+        board: Board,
+        congestion: Option<String>,
+        (ending, seconds): (Ending, f64),
+    ) -> Outcome {
+        let loaded = plan.kind != StepKind::Idle;
+        let from_ms = if loaded { LOADED_FROM_MS.min(seconds * 500.0) } else { 0.0 };
+        let rtts: Vec<f64> = board
+            .own
+            .iter()
+            .filter(|probe| probe.at_s * 1e3 >= from_ms)
+            .filter_map(|probe| probe.rtt_ms)
+            .collect();
+        if !loaded {
+            self.rtt_idle = statistics::median(&rtts);
+        }
+        let browser = board.report.and_then(|report| report.busy);
+        let is_alone = self.admission.runs() <= 1;
+        let measurement = loaded.then(|| {
+            series.measurement(&plan, congestion.as_deref(), self.client, browser, is_alone)
+        });
+        let finding = measurement.as_ref().map(diagnose::explain);
+        let invalid_because = invalid(&plan, &board, ending, seconds);
+        let rate = finding.as_ref().map(|finding| finding.throughput_bps.as_f64());
+        let result = StepResult {
+            step: board.step,
+            kind: plan.kind,
+            congestion: congestion.filter(|_| plan.kind == StepKind::Download),
+            rate: rate.filter(|rate| *rate > 0.0),
+            average: finding.as_ref().map(|finding| finding.average_bps.as_f64()),
+            bytes: series.bytes(),
+            seconds,
+            flows: plan.flows,
+            valid: invalid_because.is_empty(),
+            invalid_because,
+            rtt_idle: self.rtt_idle,
+            rtt_loaded: statistics::median(&rtts).filter(|_| loaded),
+            jitter: jitter(&rtts),
+            sentence: finding.as_ref().map(|finding| finding.sentence.clone()),
+            finding,
+        };
+        Outcome {
+            loss: series.loss(),
+            total: series.total,
+            own: board.own,
+            loaded: board.loaded,
+            plan,
+            result,
+            measurement,
+        }
+    }
+
+    /// Says why the run ends.
+    pub(super) async fn fail(&mut self, why: &str) {
+        let message = ServerMessage::Problem { message: why, retry_after: None };
+        let _ = timeout(PEER_TIME, self.say(&message)).await;
+        self.control.close(::websocket::CloseCode::POLICY, why).await;
+    }
+}
+
+/// The mean difference of successive RTTs, ms, as Cloudflare counts jitter.
+fn jitter(rtts: &[f64]) -> Option<f64> {
+    let steps: Vec<f64> =
+        rtts.windows(2).filter_map(|pair| Some((pair.get(1)? - pair.first()?).abs())).collect();
+    statistics::mean(&steps)
+}
+
+/// Whether a transfer is over, and why.
+fn ending(bounds: Bounds, t: f64, flows: &[BulkFlow], series: &Series) -> Option<Ending> {
+    let is_broken = |flow: &BulkFlow| flow.state.broken.load(Ordering::Relaxed);
+    if t >= bounds.seconds {
+        Some(Ending::Time)
+    } else if series.bytes() >= bounds.bytes {
+        Some(Ending::Bytes)
+    } else {
+        flows.iter().any(is_broken).then_some(Ending::Broken)
+    }
+}
+
+/// The reasons a step's figures say nothing of the line.
+fn invalid(plan: &Plan, board: &Board, ending: Ending, seconds: f64) -> Vec<String> {
+    let mut reasons = Vec::new();
+    let report = board.report.unwrap_or_default();
+    if report.hidden {
+        reasons.push("the page was hidden: browsers slow down hidden pages".to_owned());
+    }
+    if let Some(ms) = report.longest_stall_ms.filter(|ms| *ms >= STALL_MS) {
+        let ms = units::significant(ms, 2);
+        reasons.push(format!("the browser paused for {ms} ms: a busy or sleeping computer"));
+    }
+    if plan.kind == StepKind::Idle && report.busy.is_some_and(|busy| busy >= BUSY) {
+        reasons.push("the browser was busy without a transfer".to_owned());
+    }
+    match ending {
+        Ending::Broken if seconds < plan.seconds * COMPLETE => {
+            reasons.push("a flow broke off".to_owned());
+        }
+        Ending::Bytes if seconds < MIN_SECONDS.min(plan.seconds * COMPLETE) => {
+            let ms = units::significant(seconds * 1e3, 2);
+            reasons.push(format!("at this rate the bytes of the run last for {ms} ms of a step"));
+        }
+        _ => {}
+    }
+    reasons
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(kind: StepKind) -> Plan {
+        Plan { kind, flows: 1, seconds: 1.0, congestion: None, why: String::new() }
+    }
+
+    #[test]
+    fn reports_of_other_steps_do_not_count() {
+        let mut board = Board { step: 2, ..Board::default() };
+        let page = |step: u32| format!(r#"{{"type":"page","step":{step},"busy":0.5}}"#);
+        board.take(&page(1)).unwrap();
+        assert_eq!(board.report, None);
+        board.take(&page(2)).unwrap();
+        assert_eq!(board.report.unwrap().busy, Some(0.5));
+        assert!(board.take(&page(3)).is_err());
+        assert!(board.take(r#"{"type":"hello","version":1}"#).is_err());
+    }
+
+    #[test]
+    fn probes_are_bounded() {
+        let mut board = Board::default();
+        let replies = vec!["[1,1]"; 1000].join(",");
+        let text = format!(r#"{{"type":"probes","step":0,"on":"own","replies":[{replies}]}}"#);
+        (0..10).for_each(|_| board.take(&text).unwrap());
+        assert_eq!(board.own.len(), MAX_PROBES);
+    }
+
+    #[test]
+    fn disturbed_steps_are_invalid() {
+        let reasons = |report: PageReport, kind, ending, seconds| {
+            let board = Board { report: Some(report), ..Board::default() };
+            invalid(&plan(kind), &board, ending, seconds).len()
+        };
+        let (good, time) = (PageReport::default(), Ending::Time);
+        assert_eq!(reasons(good, StepKind::Download, time, 1.0), 0);
+        assert_eq!(reasons(good, StepKind::Download, Ending::Broken, 0.5), 1);
+        assert_eq!(reasons(good, StepKind::Download, Ending::Broken, 0.9), 0);
+        assert_eq!(reasons(good, StepKind::Download, Ending::Bytes, 0.5), 1);
+        assert_eq!(reasons(good, StepKind::Download, Ending::Bytes, 0.9), 0);
+        assert_eq!(reasons(PageReport { hidden: true, ..good }, StepKind::Upload, time, 1.0), 1);
+        let stalled = PageReport { longest_stall_ms: Some(600.0), ..good };
+        assert_eq!(reasons(stalled, StepKind::Upload, time, 1.0), 1);
+        // A busy browser under load is a limit, not a disturbance.
+        let busy = PageReport { busy: Some(1.0), ..good };
+        assert_eq!(reasons(busy, StepKind::Download, time, 1.0), 0);
+        assert_eq!(reasons(busy, StepKind::Idle, time, 1.0), 1);
+    }
+
+    #[test]
+    fn jitter_is_the_mean_step() {
+        assert_eq!(jitter(&[10.0, 12.0, 11.0]), Some(1.5));
+        assert_eq!(jitter(&[10.0]), None);
+    }
+}

@@ -1,0 +1,149 @@
+//! The server, from its start to its end.
+
+use crate::clients::{self, Clients};
+use crate::guard::Guard;
+use crate::limits::Admission;
+use crate::listener::{self, Port, Serving};
+use crate::run::Runs;
+use crate::tls::{Certificate, Protocols};
+use crate::{WebEvent, WebRequest, router};
+use longhaul::{Fault, Field, Problem, StopFlag};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::Duration;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::watch;
+
+/// Events that wait for the caller; further ones are dropped.
+const MAX_WAITING: usize = 4096;
+/// The interval at which the flags are looked at.
+const POLL: Duration = Duration::from_millis(100);
+/// The time in which what is left ends with the server.
+const FAREWELL: Duration = Duration::from_millis(500);
+
+/// What the parts of a server share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) request: WebRequest,
+    pub(crate) admission: Arc<Admission>,
+    pub(crate) runs: Runs,
+    pub(crate) clients: Arc<Clients>,
+    /// Raised when new runs are refused.
+    pub(crate) drain: StopFlag,
+    events: SyncSender<WebEvent>,
+}
+
+impl Shared {
+    /// Tells the caller, unless it is far behind.
+    pub(crate) fn tell(&self, event: WebEvent) {
+        let _ = self.events.try_send(event);
+    }
+}
+
+/// Serves until `stop` is raised, or until the last run has ended once `drain` is.
+///
+/// # Errors
+/// An invalid field, a certificate that cannot be read, an address that is in use.
+pub fn serve(
+    request: &WebRequest,
+    on_event: &mut dyn FnMut(WebEvent),
+    drain: &StopFlag,
+    stop: &StopFlag,
+) -> Result<(), Problem> {
+    request.check()?;
+    let certificate = Certificate::of(&request.tls, &request.names, request.listen)?;
+    let runtime = Builder::new_multi_thread().enable_all().thread_name("web").build();
+    let runtime = runtime.map_err(|error| {
+        Problem::new(Fault::Host, format!("cannot start the server's threads: {error}"))
+    })?;
+    let (events, waiting) = sync_channel(MAX_WAITING);
+    let shared = Arc::new(Shared {
+        request: request.clone(),
+        admission: Admission::new(&request.limits),
+        runs: Runs::default(),
+        clients: Clients::new(&request.limits, drain.clone()),
+        drain: drain.clone(),
+        events,
+    });
+    let (ending, end) = watch::channel(());
+    let mut serving = Serving {
+        router: router::router(Arc::clone(&shared)),
+        guard: Arc::new(Guard::new(&request.names, request.token.clone())),
+        admission: Arc::clone(&shared.admission),
+        header_time: request.limits.header,
+        end,
+    };
+    let certificate = certificate.as_ref();
+    let address = listen(&runtime, request.listen, certificate, Protocols::Http1, serving.clone())?;
+    on_event(WebEvent::Listening { address, url: url(request, address, "") });
+    if let Some(address) = request.responsiveness {
+        serving.router = clients::responsiveness_router(Arc::clone(&shared.clients));
+        let address = listen(&runtime, address, certificate, Protocols::Http2, serving)?;
+        let url = url(request, address, clients::RESPONSIVENESS_PATH);
+        on_event(WebEvent::ListeningForResponsiveness { address, url });
+    }
+    pass_events(&shared, &waiting, on_event, drain, stop);
+    drop(ending);
+    runtime.shutdown_timeout(FAREWELL);
+    waiting.try_iter().for_each(&mut *on_event);
+    on_event(WebEvent::Stopped);
+    Ok(())
+}
+
+/// Starts a listener.
+fn listen(
+    runtime: &Runtime,
+    address: SocketAddr,
+    certificate: Option<&Certificate>,
+    protocols: Protocols,
+    serving: Serving,
+) -> Result<SocketAddr, Problem> {
+    let wrong = |error: std::io::Error| {
+        let message = format!("cannot listen on {address}: {error}");
+        Problem::field(Field::Listen, message, "another address or port")
+    };
+    let tls = certificate.map(|certificate| certificate.server(protocols)).transpose()?;
+    let _inside = runtime.enter();
+    let listener = listener::bind(address).map_err(wrong)?;
+    let bound = listener.local_addr().map_err(wrong)?;
+    runtime.spawn(listener::accept(listener, Port { tls, protocols }, serving));
+    Ok(bound)
+}
+
+fn url(request: &WebRequest, address: SocketAddr, path: &str) -> String {
+    let scheme = if request.tls == crate::Tls::None { "http" } else { "https" };
+    let token = request.token.as_ref().map(|token| format!("?token={token}")).unwrap_or_default();
+    match request.names.first() {
+        Some(name) => format!("{scheme}://{name}:{}/{path}{token}", address.port()),
+        None if address.ip().is_unspecified() => {
+            format!("{scheme}://localhost:{}/{path}{token}", address.port())
+        }
+        None => format!("{scheme}://{address}/{path}{token}"),
+    }
+}
+
+fn pass_events(
+    shared: &Shared,
+    waiting: &Receiver<WebEvent>,
+    on_event: &mut dyn FnMut(WebEvent),
+    drain: &StopFlag,
+    stop: &StopFlag,
+) {
+    let mut has_told = false;
+    loop {
+        match waiting.recv_timeout(POLL) {
+            Ok(event) => on_event(event),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+        let runs = shared.admission.runs() + shared.clients.running();
+        if stop.is_raised() || drain.is_raised() && runs == 0 {
+            return;
+        }
+        if drain.is_raised() && !has_told {
+            has_told = true;
+            on_event(WebEvent::Draining { runs });
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! The server as a page and as attackers use it, over the loopback.
+
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "in a test an unwrap is an assertion")]
+
+#[path = "web/attacks.rs"]
+mod attacks;
+#[path = "web/page.rs"]
+mod page;
+#[path = "web/runs.rs"]
+mod runs;
