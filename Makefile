@@ -33,6 +33,7 @@ quick:
 test: export CARGO_INCREMENTAL = 0
 test: peers
 	$(CARGO) fmt --all --check
+	@scripts/check-web
 	@CARGO="$(CARGO)" scripts/run-tests
 	@scripts/audit --where-possible
 
