@@ -119,7 +119,7 @@ pub fn sections(m: &mut Markup, page: &Page<'_>) {
     conditions::write(m, page);
 }
 
-/// The style sheet of [`sections`], [`calc_result`] and [`pasted`].
+/// The style sheet of [`sections`], [`calc_result`] and [`pasted()`].
 #[must_use]
 pub fn style_sheet() -> String {
     format!("{CSS}{}", limit_colours::style())
