@@ -96,6 +96,10 @@ fields! {
     HostNames = "names",
     /// The secret of a server's clients.
     Token = "token",
+    /// The server at the far end of the speed test's second leg.
+    Peer = "peer",
+    /// Origins of pages that may use this server.
+    AllowOrigins = "allow_origins",
     /// Bytes of a run of the speed test.
     MaxBytesPerRun = "max_bytes_per_run",
     /// The directory that copies are served from.

@@ -96,6 +96,7 @@ pub(crate) fn flag(field: Field) -> &'static str {
 pub(crate) const fn flags(field: Field) -> &'static [&'static str] {
     match field {
         Field::AllowCommands => &["--allow-commands"],
+        Field::AllowOrigins => &["--allow-origin"],
         Field::AllowSysctls => &["--allow-sysctls"],
         Field::Attempts => &["--attempts"],
         Field::Block => &["--length"],
@@ -157,6 +158,7 @@ pub(crate) const fn flags(field: Field) -> &'static [&'static str] {
         Field::Output => &["--write", "--out"],
         Field::Packet => &["--packet"],
         Field::Payload => &["--size"],
+        Field::Peer => &["--peer"],
         Field::Persist => &["--persist"],
         Field::Pid => &["--pid"],
         Field::Plan => &["another plan"],

@@ -5,6 +5,7 @@ import { byId, button, html, replace, svg } from "./dom.js";
 import { bytes, date, fill, rateParts } from "./format.js";
 import * as history from "./history.js";
 import { HistoryView } from "./historyview.js";
+import { LegsView } from "./legsview.js";
 import { differsTable, figures, findingCard, invalidAlert, stepsTable } from "./results.js";
 import { Run, stepText } from "./run.js";
 import { texts } from "./texts.js";
@@ -208,10 +209,13 @@ export class Page {
 
   constructor() {
     this.#history = new HistoryView(byId("history"), (entry) => this.#showEntry(entry));
+    // For tests, as `autostart`.
+    void LegsView.show(byId("legs")).then((view) => new URLSearchParams(location.search).has("autolegs") && view?.start());
   }
 
   /** @param {{maxBytes: number, thorough: boolean}} options */
   start(options) {
+    if (document.documentElement.dataset.legs === "running") return;
     setState("running");
     announce(texts.run.connecting);
     const view = new RunView(options, {

@@ -54,17 +54,17 @@ function isObject(value) {
 }
 
 /** @param {unknown} value @returns {Json} */
-function object(value) {
+export function object(value) {
   return isObject(value) ? value : {};
 }
 
 /** A number of at least zero. @param {unknown} value */
-function number(value) {
+export function number(value) {
   return typeof value === "number" && Number.isFinite(value) && value >= 0 && value < 1e18 ? value : null;
 }
 
 /** @param {unknown} value */
-function text(value) {
+export function text(value) {
   return typeof value === "string" && value !== "" ? value.slice(0, MAX_TEXT) : null;
 }
 
@@ -240,7 +240,8 @@ export function readMessage(json) {
 
 // Between the page and its worker.
 
-/** @typedef {{do: "start", base: string, token: string | null, platform: string, maxBytes: number, thorough: boolean, hidden: boolean}} StartCommand */
+/** @typedef {"test" | "leg"} Purpose What a run is for: `leg` is a round of one of two legs. */
+/** @typedef {{do: "start", base: string, token: string | null, platform: string, maxBytes: number, thorough: boolean, purpose: Purpose, hidden: boolean}} StartCommand */
 /** @typedef {StartCommand | {do: "visibility", hidden: boolean} | {do: "stop"}} Command */
 /** @typedef {"connect" | "lost" | "flow" | "protocol"} Failure */
 /** @typedef {[sent: number, rtt: number]} Reply Both in milliseconds, `sent` since the step's start. */

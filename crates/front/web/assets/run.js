@@ -72,6 +72,7 @@ export class Run {
   #worker;
   #listener;
   #base;
+  #token;
   #origin = 0;
   /** @type {Map<number, {from: number, measured: Measured, retransmits: number}>} */
   #started = new Map();
@@ -79,12 +80,14 @@ export class Run {
   #visibility = () => this.#tell({ do: "visibility", hidden: document.hidden });
 
   /**
-   * @param {{maxBytes: number, thorough: boolean}} options
+   * @param {{maxBytes: number, thorough: boolean, purpose?: import("./protocol.js").Purpose, base?: string, token?: string | null}} options
+   *   `base` is where another server is, with its `token`.
    * @param {Listener} listener
    */
   constructor(options, listener) {
     this.#listener = listener;
-    this.#base = new URL(".", document.baseURI).href;
+    this.#base = options.base ?? new URL(".", document.baseURI).href;
+    this.#token = options.base === undefined ? new URLSearchParams(location.search).get("token") : (options.token ?? null);
     this.#worker = new Worker(new URL("./worker.js", import.meta.url), { type: "module" });
     this.#worker.onerror = () => this.#fail({ message: texts.problem.browser, retryAfter: null });
     this.#worker.onmessage = (/** @type {MessageEvent<Report>} */ event) => this.#heard(event.data);
@@ -92,10 +95,11 @@ export class Run {
     this.#tell({
       do: "start",
       base: this.#base,
-      token: new URLSearchParams(location.search).get("token"),
+      token: this.#token,
       platform: platform(),
       maxBytes: options.maxBytes,
       thorough: options.thorough,
+      purpose: options.purpose ?? "test",
       hidden: document.hidden,
     });
   }
@@ -209,7 +213,9 @@ export class Run {
    */
   async #refusal() {
     try {
-      const response = await fetch(new URL(`api/run${location.search}`, this.#base), { cache: "no-store" });
+      const url = new URL("api/run", this.#base);
+      if (this.#token !== null) url.searchParams.set("token", this.#token);
+      const response = await fetch(url, { cache: "no-store" });
       if (response.status !== 429 && response.status !== 503 && response.status !== 401 && response.status !== 403) return null;
       const message = (await response.text()).trim().slice(0, 300) || texts.problem.busy;
       const retryAfter = Number(response.headers.get("Retry-After"));

@@ -58,6 +58,7 @@ class Run {
         max_bytes: command.maxBytes,
         thorough: command.thorough,
         transports: ["http", "websocket"],
+        purpose: command.purpose,
       });
     this.control.onmessage = (event) => this.#heard(event.data);
     this.control.onclose = () => this.#fail(this.#welcomed ? "lost" : "connect");

@@ -48,6 +48,9 @@ assets! {
     "/health.js", SCRIPT, "health.js";
     "/history.js", SCRIPT, "history.js";
     "/historyview.js", SCRIPT, "historyview.js";
+    "/legs.js", SCRIPT, "legs.js";
+    "/legsprotocol.js", SCRIPT, "legsprotocol.js";
+    "/legsview.js", SCRIPT, "legsview.js";
     "/page.js", SCRIPT, "page.js";
     "/probes.js", SCRIPT, "probes.js";
     "/protocol.js", SCRIPT, "protocol.js";

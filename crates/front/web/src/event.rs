@@ -1,5 +1,6 @@
 //! What happens in a server.
 
+use report::untrusted;
 use serde::Serialize;
 use std::fmt;
 use std::net::SocketAddr;
@@ -7,6 +8,9 @@ use units::{BitRate, ByteCount};
 
 /// The schema of a line of the log.
 pub const WEB_EVENT_SCHEMA: &str = "longhaul.web-event/1";
+
+/// Most characters of a line in words.
+const MAX_LINE: usize = 500;
 
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -134,5 +138,15 @@ impl<'a> WebLine<'a> {
     pub fn now(event: &'a WebEvent) -> Self {
         let time = host::clock::unix_time().as_secs_f64();
         WebLine { schema: WEB_EVENT_SCHEMA, time, event }
+    }
+
+    /// The line, with its end: in words, or as JSON.
+    #[must_use]
+    pub fn text(&self, as_json: bool) -> String {
+        let line = match as_json {
+            true => serde_json::to_string(self).unwrap_or_default(),
+            false => untrusted::excerpt(&self.event.to_string(), MAX_LINE),
+        };
+        line + "\n"
     }
 }

@@ -1,13 +1,19 @@
 //! What holds for every request: the host it is for, the page it comes from, the token, and the
 //! headers of the answer.
 
+use crate::WebRequest;
+use crate::peer::Origin;
 use axum::body::Body;
 use axum::http::header::{self, HeaderName, HeaderValue};
-use axum::http::{HeaderMap, Request, Response, StatusCode, Version};
+use axum::http::{HeaderMap, Method, Request, Response, StatusCode, Version};
 use longhaul::http_host::{HostError, OwnNames};
 
 /// Paths that only pages of this server may use.
 const OWN_PATHS: &str = "/api/";
+/// Of these, those of a run: pages of other origins that are allowed may use them as well.
+const RUN_PATH: &str = "/api/run";
+/// The time in which browsers need not ask again whether they may, in seconds.
+const PREFLIGHT_AGE: &str = "600";
 
 /// Nothing from elsewhere, and nothing inline. `'self'` covers WebSockets of the same host.
 pub(crate) const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
@@ -29,17 +35,60 @@ const HEADERS: [(HeaderName, &str); 6] = [
 pub(crate) struct Guard {
     names: OwnNames,
     token: Option<String>,
+    /// The policy, if it is not that of every server.
+    policy: Option<HeaderValue>,
+    /// Origins of other servers' pages, which may have this one measure.
+    allowed: Vec<String>,
 }
 
 impl Guard {
-    pub(crate) fn new(names: &[String], token: Option<String>) -> Self {
-        Guard { names: OwnNames::new(names), token }
+    pub(crate) fn new(request: &WebRequest) -> Self {
+        Guard {
+            names: OwnNames::new(&request.names),
+            token: request.token.clone(),
+            policy: request.peer.as_ref().and_then(|peer| policy(&peer.origin)),
+            allowed: request.allow_origins.iter().map(Origin::to_string).collect(),
+        }
     }
 
-    /// The answer to a request that is not to be served.
+    /// The answer to a request that is not to be served, or only asks whether it would be.
     pub(crate) fn refusal<B>(&self, request: &Request<B>) -> Option<Response<Body>> {
-        let (status, why) = self.check(request).err()?;
-        Some(refused(status, why))
+        if let Err((status, why)) = self.check(request) {
+            return Some(refused(status, why));
+        }
+        let is_preflight = request.method() == Method::OPTIONS && self.allowed(request).is_some();
+        is_preflight.then(preflight)
+    }
+
+    /// The origin of another server's page that may make this request (Fetch, section 3.2).
+    pub(crate) fn allowed<B>(&self, request: &Request<B>) -> Option<HeaderValue> {
+        let path = request.uri().path();
+        let is_run = path
+            .strip_prefix(RUN_PATH)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        let mut origins = request.headers().get_all(header::ORIGIN).iter();
+        let (origin, None) = (origins.next()?, origins.next()) else { return None };
+        let is_allowed = self.allowed.iter().any(|allowed| allowed.as_bytes() == origin.as_bytes());
+        (is_run && is_allowed).then(|| origin.clone())
+    }
+
+    /// Adds the headers that every answer has, and lets the page of an allowed origin read it.
+    pub(crate) fn complete(
+        &self,
+        mut response: Response<Body>,
+        allowed: Option<HeaderValue>,
+    ) -> Response<Body> {
+        let fields = response.headers_mut();
+        if let Some(policy) = &self.policy {
+            fields.entry(header::CONTENT_SECURITY_POLICY).or_insert_with(|| policy.clone());
+        }
+        if let Some(origin) = allowed {
+            fields.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+            let exposed = HeaderValue::from_static("Retry-After");
+            fields.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
+            fields.append(header::VARY, HeaderValue::from_static("Origin"));
+        }
+        complete(response)
     }
 
     fn check<B>(&self, request: &Request<B>) -> Result<(), (StatusCode, &'static str)> {
@@ -60,7 +109,10 @@ impl Guard {
             ),
         })?;
         let path = request.uri().path();
-        if path.starts_with(OWN_PATHS) && !is_same_origin(headers, host)? {
+        if path.starts_with(OWN_PATHS)
+            && !is_same_origin(headers, host)?
+            && self.allowed(request).is_none()
+        {
             return Err((StatusCode::FORBIDDEN, "this is for pages of this server"));
         }
         match &self.token {
@@ -70,6 +122,23 @@ impl Guard {
             _ => Ok(()),
         }
     }
+}
+
+/// The policy of a page that also measures the way to a peer.
+fn policy(peer: &Origin) -> Option<HeaderValue> {
+    let connect = format!("connect-src 'self' {};", peer.connect_sources());
+    HeaderValue::from_str(&CONTENT_SECURITY_POLICY.replace("connect-src 'self';", &connect)).ok()
+}
+
+/// The answer to a browser that asks whether a page may make a request.
+fn preflight() -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    let fields = response.headers_mut();
+    let methods = HeaderValue::from_static("GET, POST");
+    fields.insert(header::ACCESS_CONTROL_ALLOW_METHODS, methods);
+    fields.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static(PREFLIGHT_AGE));
+    response
 }
 
 /// Assets and pages are no secret, and below a run its ID is.
@@ -146,13 +215,22 @@ mod tests {
     use super::*;
 
     fn status(path: &str, headers: &[(&str, &str)], token: Option<&str>) -> u16 {
-        let guard = Guard::new(&["speed.example".to_owned()], token.map(str::to_owned));
+        let guard = Guard::new(&WebRequest {
+            names: vec!["speed.example".to_owned()],
+            token: token.map(str::to_owned),
+            allow_origins: vec!["http://near.example:8080".parse().unwrap()],
+            ..WebRequest::default()
+        });
+        let refusal = guard.refusal(&request(path, headers));
+        refusal.map_or(200, |response| response.status().as_u16())
+    }
+
+    fn request(path: &str, headers: &[(&str, &str)]) -> Request<()> {
         let mut request = Request::builder().uri(path);
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let refusal = guard.refusal(&request.body(()).unwrap());
-        refusal.map_or(200, |response| response.status().as_u16())
+        request.body(()).unwrap()
     }
 
     #[test]
@@ -180,6 +258,46 @@ mod tests {
         ] {
             assert_eq!(status(path, &headers, None), expected, "{path} {headers:?}");
         }
+    }
+
+    #[test]
+    fn an_allowed_origin_may_measure_and_nothing_else() {
+        let own = ("host", "speed.example:8080");
+        let near = ("origin", "http://near.example:8080");
+        for (path, headers, expected) in [
+            ("/api/run", vec![own, near], 200),
+            ("/api/run/0123/flow/1/0", vec![own, near], 200),
+            ("/api/run/0123/probe", vec![own, near], 200),
+            ("/api/runs", vec![own, near], 403),
+            ("/api/peer", vec![own, near], 403),
+            ("/api/legs", vec![own, near], 403),
+            ("/api/run", vec![("host", "evil.example"), near], 421),
+            ("/api/run", vec![own, near, near], 400),
+            ("/api/run", vec![own, ("origin", "https://near.example:8080")], 403),
+            ("/api/run", vec![own, ("origin", "http://near.example")], 403),
+            ("/api/run", vec![own, ("origin", "http://near.example:8080.evil.example")], 403),
+            ("/api/run", vec![own, ("origin", "http://x.near.example:8080")], 403),
+            ("/api/run", vec![own, ("origin", "null")], 403),
+        ] {
+            assert_eq!(status(path, &headers, None), expected, "{path} {headers:?}");
+        }
+        assert_eq!(status("/api/run", &[own, near], Some("secret")), 401);
+        assert_eq!(status("/api/run?token=secret", &[own, near], Some("secret")), 200);
+    }
+
+    #[test]
+    fn the_policy_has_the_peer_and_nothing_else() {
+        let policy = |peer: Option<&str>| {
+            let peer = peer.and_then(|peer| peer.parse().ok());
+            let guard = Guard::new(&WebRequest { peer, ..WebRequest::default() });
+            let response = guard.complete(Response::new(Body::empty()), None);
+            response.headers()[header::CONTENT_SECURITY_POLICY].to_str().unwrap().to_owned()
+        };
+        assert_eq!(policy(None), CONTENT_SECURITY_POLICY);
+        let with = policy(Some("https://far.example:8443/?token=t"));
+        let added = " https://far.example:8443 wss://far.example:8443";
+        assert_eq!(with.replacen(added, "", 1), CONTENT_SECURITY_POLICY);
+        assert!(with.contains(&format!("connect-src 'self'{added};")));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! ```text
 //!    listener (TLS, limits) ─> Connection ─> router ─┬─> assets: the page
 //!                                                    ├─> pages: calculators, glossary, pasted text
+//!                                                    ├─> legs: Wi-Fi, line or far away?
 //!                                                    ├─> run: conductor ─> flows ─> finding
 //!                                                    └─> clients: ndt7, LibreSpeed, …
 //! ```
@@ -14,9 +15,11 @@ mod clients;
 pub mod connection;
 mod event;
 mod guard;
+mod legs;
 mod limits;
 mod listener;
 mod pages;
+mod peer;
 mod request;
 mod router;
 mod run;
@@ -26,6 +29,7 @@ pub mod websocket;
 
 pub use connection::Connection;
 pub use event::{WEB_EVENT_SCHEMA, WebEvent, WebLine};
+pub use peer::{Origin, Peer, Scheme};
 pub use request::{Tls, WebLimits, WebRequest};
 pub use server::serve;
 

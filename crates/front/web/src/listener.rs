@@ -207,12 +207,13 @@ async fn answer(
     connection: Connection,
     ticket: Arc<ConnectionTicket>,
 ) -> Result<Response<Body>, Infallible> {
+    let allowed = serving.guard.allowed(&request);
     if let Some(refusal) = serving.guard.refusal(&request) {
-        return Ok(refusal);
+        return Ok(serving.guard.complete(refusal, allowed));
     }
     let mut request = request.map(Body::new);
     request.extensions_mut().insert(connection);
     request.extensions_mut().insert(Held(ticket));
     let answer = TowerToHyperService::new(serving.router).call(request).await;
-    answer.map(crate::guard::complete)
+    answer.map(|response| serving.guard.complete(response, allowed))
 }

@@ -1,5 +1,6 @@
 //! What is asked of the server.
 
+use crate::peer::{Origin, Peer, Scheme};
 use longhaul::http_host;
 use longhaul::{Field, Problem};
 use serde::{Deserialize, Serialize};
@@ -11,6 +12,10 @@ use units::ByteCount;
 
 /// Most characters of a token.
 const MAX_TOKEN: usize = 256;
+/// What a token is.
+pub(crate) const TOKEN: &str = "1 to 256 letters, digits, '-', '_', '.' or '~'";
+/// Most origins of other pages.
+const MAX_ORIGINS: usize = 64;
 
 /// How connections are encrypted.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -115,6 +120,11 @@ pub struct WebRequest {
     pub names: Vec<String>,
     /// Only clients with this token are served: `?token=` in the page's address.
     pub token: Option<String>,
+    /// The server at the end of the far leg, beyond the line: the page asks whether the Wi-Fi, the
+    /// line or the path beyond it limits. It must allow this server's origin.
+    pub peer: Option<Peer>,
+    /// The origins of other servers' pages that may have this server measure: it is their peer.
+    pub allow_origins: Vec<Origin>,
     /// The limits of clients.
     pub limits: WebLimits,
     /// Bytes that a run may take, both directions together.
@@ -132,6 +142,8 @@ impl Default for WebRequest {
             tls: Tls::None,
             names: Vec::new(),
             token: None,
+            peer: None,
+            allow_origins: Vec::new(),
             limits: WebLimits::default(),
             max_bytes_per_run: ByteCount::from_bytes(4_000_000_000),
             step_seconds: 5.0,
@@ -153,17 +165,10 @@ impl WebRequest {
                 accepted,
             ));
         }
-        let is_token = |token: &String| {
-            (1..=MAX_TOKEN).contains(&token.len())
-                && token.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte))
-        };
-        if !self.token.as_ref().is_none_or(is_token) {
-            return Err(Problem::field(
-                Field::Token,
-                "the token is invalid",
-                "1 to 256 letters, digits, '-', '_', '.' or '~'",
-            ));
+        if !self.token.as_deref().is_none_or(is_token) {
+            return Err(Problem::field(Field::Token, "the token is invalid", TOKEN));
         }
+        self.check_origins()?;
         if !(0.2..=10.0).contains(&self.step_seconds) {
             let message = format!("{} seconds are out of range", self.step_seconds);
             return Err(Problem::field(Field::Seconds, message, "0.2 to 10"));
@@ -173,6 +178,21 @@ impl WebRequest {
             return Err(Problem::field(Field::MaxBytesPerRun, message, "at least 1 MB"));
         }
         self.check_limits()
+    }
+
+    fn check_origins(&self) -> Result<(), Problem> {
+        if let Some(peer) = &self.peer {
+            peer.check()?;
+            if self.tls != Tls::None && peer.origin.scheme == Scheme::Http {
+                let message = "browsers open no http:// from an encrypted page";
+                return Err(Problem::field(Field::Peer, message, "https://"));
+            }
+        }
+        if self.allow_origins.len() > MAX_ORIGINS {
+            let message = format!("{} origins are too many", self.allow_origins.len());
+            return Err(Problem::field(Field::AllowOrigins, message, "at most 64"));
+        }
+        self.allow_origins.iter().try_for_each(|origin| origin.check(Field::AllowOrigins))
     }
 
     fn check_limits(&self) -> Result<(), Problem> {
@@ -199,6 +219,12 @@ impl WebRequest {
     }
 }
 
+/// Whether a text may be a token: what URLs have unescaped.
+pub(crate) fn is_token(token: &str) -> bool {
+    (1..=MAX_TOKEN).contains(&token.len())
+        && token.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -220,6 +246,18 @@ mod tests {
                 WebRequest { max_bytes_per_run: ByteCount::from_bytes(1), ..good.clone() },
                 Field::MaxBytesPerRun,
             ),
+            (
+                WebRequest {
+                    tls: Tls::SelfSigned,
+                    peer: "http://far.example".parse().ok(),
+                    ..good.clone()
+                },
+                Field::Peer,
+            ),
+            (
+                WebRequest { allow_origins: vec!["http://a".parse().unwrap(); 65], ..good.clone() },
+                Field::AllowOrigins,
+            ),
             (limits(WebLimits { runs: 0, ..WebLimits::default() }), Field::Limits),
             (limits(WebLimits { idle: Duration::ZERO, ..WebLimits::default() }), Field::Limits),
         ] {
@@ -239,7 +277,13 @@ mod tests {
     #[test]
     fn a_request_survives_json() {
         let tls = Tls::Files { certificate: "a".into(), key: "b".into() };
-        let request = WebRequest { tls, token: Some("t".to_owned()), ..WebRequest::default() };
+        let request = WebRequest {
+            tls,
+            token: Some("t".to_owned()),
+            peer: "https://far.example:8443/?token=u".parse().ok(),
+            allow_origins: vec!["http://near.example".parse().unwrap()],
+            ..WebRequest::default()
+        };
         let text = serde_json::to_string(&request).unwrap();
         assert_eq!(serde_json::from_str::<WebRequest>(&text).unwrap(), request);
         assert!(serde_json::from_str::<WebRequest>(r#"{"listne": "[::1]:1"}"#).is_err());

@@ -1,6 +1,6 @@
 //! What the server answers.
 
-use crate::{Shared, assets, clients, guard, pages, run};
+use crate::{Shared, assets, clients, guard, legs, pages, run};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -12,6 +12,7 @@ pub(crate) fn router(shared: Arc<Shared>) -> Router {
     let clients = clients::router(&shared.clients);
     Router::new()
         .merge(run::routes())
+        .merge(legs::routes())
         .merge(pages::routes())
         .fallback(asset)
         .with_state(shared)

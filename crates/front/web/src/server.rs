@@ -69,7 +69,7 @@ pub fn serve(
     let (ending, end) = watch::channel(());
     let mut serving = Serving {
         router: router::router(Arc::clone(&shared)),
-        guard: Arc::new(Guard::new(&request.names, request.token.clone())),
+        guard: Arc::new(Guard::new(request)),
         admission: Arc::clone(&shared.admission),
         header_time: request.limits.header,
         end,

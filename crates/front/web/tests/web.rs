@@ -4,6 +4,8 @@
 
 #[path = "web/attacks.rs"]
 mod attacks;
+#[path = "web/legs.rs"]
+mod legs;
 #[path = "web/page.rs"]
 mod page;
 #[path = "web/runs.rs"]

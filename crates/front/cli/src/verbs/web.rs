@@ -1,13 +1,12 @@
 //! `longhaul web`: serves a speed test to browsers.
 
-use crate::console::{self, Console};
+use crate::console::Console;
 use crate::failure::{DONE, Outcome};
 use crate::stop;
 use clap::Args;
-use report::untrusted;
 use std::net::SocketAddr;
 use units::ByteCount;
-use web::{Tls, WebEvent, WebLimits, WebLine, WebRequest};
+use web::{Origin, Peer, Tls, WebEvent, WebLimits, WebLine, WebRequest};
 
 /// Serve a speed test to browsers that says what limited it
 ///
@@ -31,6 +30,12 @@ pub(crate) struct WebArgs {
     /// Serve only clients whose URL has ?token=TOKEN
     #[arg(long, value_name = "TOKEN")]
     token: Option<String>,
+    /// Second server, for "Wi-Fi, line or far away?": its page, with ?token= if it asks for one
+    #[arg(long, value_name = "URL")]
+    peer: Option<Peer>,
+    /// Also measure for the page of this server, which has this one as its peer; repeatable
+    #[arg(long, value_name = "URL")]
+    allow_origin: Vec<Origin>,
     /// Maximum bytes of a run, both directions together
     #[arg(long, value_name = "SIZE", default_value = "4GB")]
     max_bytes_per_run: ByteCount,
@@ -60,16 +65,15 @@ pub(crate) fn run(args: &WebArgs, console: &mut Console) -> Outcome {
         tls: args.tls.clone().unwrap_or_default(),
         names: args.host_name.clone(),
         token: args.token.clone(),
+        peer: args.peer.clone(),
+        allow_origins: args.allow_origin.clone(),
         limits,
         max_bytes_per_run: args.max_bytes_per_run,
         ..WebRequest::default()
     };
     request.check()?;
     let (stop, drain) = stop::for_server();
-    let mut on_event = |event: WebEvent| match args.json {
-        true => console.print(&console::json_line(&WebLine::now(&event)).unwrap_or_default()),
-        false => console.print(&(untrusted::excerpt(&event.to_string(), 500) + "\n")),
-    };
+    let mut on_event = |event: WebEvent| console.print(&WebLine::now(&event).text(args.json));
     web::serve(&request, &mut on_event, &drain, &stop)?;
     Ok(DONE)
 }

@@ -1,7 +1,7 @@
 //! A run from its first message to its result: which steps, and in which order.
 
 use super::bulk::Budget;
-use super::message::{PageMessage, Plan, Platform, ServerMessage, StepKind, VERSION};
+use super::message::{PageMessage, Plan, Platform, Purpose, ServerMessage, StepKind, VERSION};
 use super::result;
 use super::step::{Ended, Outcome, REQUESTS, Stage, problem};
 use crate::{Shared, WebEvent};
@@ -22,6 +22,10 @@ const IDLE_SHARE: f64 = 0.4;
 /// The time of an upload, and of an experiment, as shares of a download's.
 const UPLOAD_SHARE: f64 = 0.8;
 const EXPERIMENT_SHARE: f64 = 0.7;
+/// The times of a leg's steps, as shares of a download's.
+const LEG_IDLE_SHARE: f64 = 0.1;
+const LEG_DOWNLOAD_SHARE: f64 = 0.4;
+const LEG_UPLOAD_SHARE: f64 = 0.3;
 /// The flows of a step with several.
 const SEVERAL: u32 = 6;
 /// The share of the budget that a step needs at least.
@@ -42,6 +46,23 @@ fn plan(step_seconds: f64) -> Vec<Plan> {
         step(StepKind::Download, SEVERAL, 1.0, "several connections, as most speed tests use"),
         step(StepKind::Upload, 1, UPLOAD_SHARE, "one connection, counted at the server"),
         step(StepKind::Upload, SEVERAL, UPLOAD_SHARE, "several connections"),
+    ]
+}
+
+/// The steps of a round of one leg: both ends of the path take turns, so that what changes with
+/// time changes both.
+fn leg(step_seconds: f64) -> Vec<Plan> {
+    let step = |kind, flows, share: f64, why: &str| Plan {
+        kind,
+        flows,
+        seconds: step_seconds * share,
+        congestion: None,
+        why: why.to_owned(),
+    };
+    vec![
+        step(StepKind::Idle, 0, LEG_IDLE_SHARE, "RTT without load"),
+        step(StepKind::Download, SEVERAL, LEG_DOWNLOAD_SHARE, "what this leg carries"),
+        step(StepKind::Upload, SEVERAL, LEG_UPLOAD_SHARE, "what this leg carries"),
     ]
 }
 
@@ -102,7 +123,8 @@ impl Conductor<'_> {
         let hello = timeout(HELLO_TIME, stage.control.text()).await;
         let Ok(hello) = hello else { return problem("the page did not say hello in time") };
         let hello = PageMessage::parse(&hello.ok_or(Ended::Left)?).map_err(Ended::Problem)?;
-        let PageMessage::Hello { version, platform, max_bytes, thorough, transports } = hello
+        let PageMessage::Hello { version, platform, max_bytes, thorough, transports, purpose } =
+            hello
         else {
             return problem("the first message is hello");
         };
@@ -114,7 +136,9 @@ impl Conductor<'_> {
         stage.budget = Budget::new(max_bytes);
         stage.by_requests = transports.iter().any(|name| name == REQUESTS);
         let seconds = self.shared.request.step_seconds;
-        let steps = plan(seconds);
+        let is_leg = purpose == Purpose::Leg;
+        let thorough = thorough && !is_leg;
+        let steps = if is_leg { leg(seconds) } else { plan(seconds) };
         let planned: f64 = steps.iter().map(|step| step.seconds).sum();
         let client = stage.client;
         let welcome = ServerMessage::Welcome {

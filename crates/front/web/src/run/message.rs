@@ -61,6 +61,17 @@ pub(super) struct Probes {
     pub(super) lost: u64,
 }
 
+/// What a run is for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Purpose {
+    /// A result, with everything in it.
+    #[default]
+    Test,
+    /// A round of one leg of a path, in short steps.
+    Leg,
+}
+
 /// A message of the page.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
@@ -75,6 +86,8 @@ pub(super) enum PageMessage {
         /// What flows may be: `http`, `websocket`.
         #[serde(default)]
         transports: Vec<String>,
+        #[serde(default)]
+        purpose: Purpose,
     },
     Received {
         step: u32,
@@ -215,6 +228,7 @@ mod tests {
             max_bytes: Some(5),
             thorough: false,
             transports: Vec::new(),
+            purpose: Purpose::Test,
         };
         assert_eq!(PageMessage::parse(hello), Ok(expected));
         let unknown = r#"{"type":"hello","version":1,"platform":"amiga","max_bytes":null}"#;

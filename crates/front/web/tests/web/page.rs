@@ -266,7 +266,7 @@ fn report(control: &mut Socket, step: u64) {
 fn echo(probe: &mut Socket) -> Option<f64> {
     let began = now();
     probe.send(b"42");
-    match probe.next(Duration::from_secs(2)) {
+    match probe.next(Duration::from_secs(10)) {
         Ok(Some(Event::Text(text))) => assert_eq!(text, "42"),
         Ok(Some(Event::Close(_))) | Err(_) => return None,
         other => panic!("{other:?}"),
