@@ -94,6 +94,8 @@ fields! {
     Tls = "tls",
     /// Names of this host.
     HostNames = "names",
+    /// The file of kept results.
+    History = "history",
     /// The secret of a server's clients.
     Token = "token",
     /// The server at the far end of the speed test's second leg.

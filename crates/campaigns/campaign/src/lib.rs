@@ -37,5 +37,5 @@ pub use export::{csv, json_lines};
 pub use host_testbed::HostAccess;
 pub use parquet::{ParquetExportError, parquet};
 pub use runner::{Event, Options, run};
-pub use store::{Measured, Store};
+pub use store::{Measured, Store, untrusted};
 pub use timing::Progress;

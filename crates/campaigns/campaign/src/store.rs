@@ -14,7 +14,7 @@
 //! | `start_skew` | run of several real clients: how precisely they began together |
 
 mod read;
-mod untrusted;
+pub mod untrusted;
 
 use crate::CampaignError;
 use flate2::Compression;

@@ -123,6 +123,7 @@ pub(crate) const fn flags(field: Field) -> &'static [&'static str] {
         Field::Files => &["FILE"],
         Field::FlowLabel => &["--flowlabel"],
         Field::Folder => &["another --out"],
+        Field::History => &["--history"],
         Field::Host => &["HOST"],
         Field::HostNames => &["--host-name"],
         Field::IdleTimeout => &["--idle-timeout"],

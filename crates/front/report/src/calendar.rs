@@ -1,7 +1,8 @@
 //! Dates of the proleptic Gregorian calendar, in UTC.
 
 /// `2026-11-21 03:40 UTC`, from seconds since 1970.
-pub(crate) fn utc(unix_s: u64) -> String {
+#[must_use]
+pub fn utc(unix_s: u64) -> String {
     format!("{} UTC", to_minute(unix_s))
 }
 

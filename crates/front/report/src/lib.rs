@@ -30,5 +30,6 @@ mod timeline;
 pub mod untrusted;
 mod wording;
 
+pub use calendar::utc;
 pub use route_files::{geojson, kml};
 pub use wording::{entries, idle_rtt, long_time};

@@ -32,6 +32,13 @@ document.title = texts.page.title;
 document.documentElement.dataset.state = "ready";
 
 const parameters = new URLSearchParams(location.search);
+const token = parameters.get("token");
+if (token !== null) {
+  // The other pages pass it on to their link back. They are of this server, and send no Referer.
+  for (const anchor of document.querySelectorAll("a.brand, .pages a")) {
+    if (anchor instanceof HTMLAnchorElement) anchor.search = new URLSearchParams({ token }).toString();
+  }
+}
 const limit = /** @type {HTMLSelectElement} */ (byId("limit"));
 const thorough = /** @type {HTMLInputElement} */ (byId("thorough"));
 const start = byId("start");

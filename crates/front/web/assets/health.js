@@ -69,16 +69,25 @@ export class Health {
     this.#alive();
   }
 
+  /** The share of messages to itself that came late; `null` with too few. */
+  queued() {
+    return this.#asked >= 20 ? this.#queued / this.#asked : null;
+  }
+
   /**
    * Ends a step. The share of a core is the larger of the time in handlers and the share of the
-   * messages to itself that found other tasks queued.
+   * messages to itself that came late. Of those, some are late because the machine has other work:
+   * that is the share of an idle worker's.
+   * @param {number | null} [delayed] The late share of an idle worker.
    * @returns {HealthReport}
    */
-  stop() {
+  stop(delayed = null) {
     this.#tick();
     clearInterval(this.#timer);
     const elapsed = performance.now() - this.#since;
-    const queued = this.#asked >= 20 ? this.#queued / this.#asked : null;
+    const late = this.queued();
+    const idle = Math.min(delayed ?? 0, 0.99);
+    const queued = late === null ? null : Math.max(0, (late - idle) / (1 - idle));
     const handling = elapsed > 0 ? this.#handling / elapsed : 0;
     return {
       busy: queued === null ? null : Math.min(1, Math.max(queued, handling)),

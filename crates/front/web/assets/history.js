@@ -1,5 +1,6 @@
 // The history in this browser: the last results, as the server sent them, with their curves.
 
+import { readKept } from "./keep.js";
 import { readResult } from "./protocol.js";
 import { mainRate } from "./results.js";
 
@@ -13,7 +14,9 @@ import { mainRate } from "./results.js";
  * @property {unknown} json The server's message.
  * @property {Result} result The same, read.
  * @property {Curves | null} curves
+ * @property {Kept | null} kept Where the server keeps it.
  */
+/** @typedef {{id: string, secret: string}} Kept */
 
 export const MAX_ENTRIES = 50;
 const KEY = "longhaul.history.1";
@@ -79,7 +82,7 @@ export function load() {
       if (!isObject(entry) || typeof entry.id !== "string" || typeof entry.at !== "string") return [];
       const result = readResult(entry.json);
       if (result === null) return [];
-      return [{ id: entry.id, at: entry.at, json: entry.json, result, curves: readCurves(entry.curves) }];
+      return [{ id: entry.id, at: entry.at, json: entry.json, result, curves: readCurves(entry.curves), kept: readKept(entry.kept) }];
     });
   } catch {
     // Storage may be disabled, or hold something else.
@@ -93,7 +96,7 @@ export function load() {
  * @returns {boolean} True if they were stored.
  */
 function store(entries) {
-  const plain = entries.slice(0, MAX_ENTRIES).map(({ id, at, json, curves }) => ({ id, at, json, curves }));
+  const plain = entries.slice(0, MAX_ENTRIES).map(({ id, at, json, curves, kept }) => ({ id, at, json, curves, kept }));
   for (const withCurves of [MAX_ENTRIES, 10, 1, 0]) {
     try {
       localStorage.setItem(KEY, JSON.stringify(plain.map((entry, at) => (at < withCurves ? entry : { ...entry, curves: null }))));
@@ -115,8 +118,17 @@ function store(entries) {
 export function add(json, result, curves) {
   if (JSON.stringify(json).length > MAX_JSON) return null;
   const id = Array.from(crypto.getRandomValues(new Uint8Array(8)), (byte) => byte.toString(16).padStart(2, "0")).join("");
-  const entry = { id, at: new Date().toISOString(), json, result, curves: rounded(curves) };
+  const entry = { id, at: new Date().toISOString(), json, result, curves: rounded(curves), kept: null };
   return store([entry, ...load()]) ? entry : null;
+}
+
+/**
+ * Remembers where the server keeps a result.
+ * @param {string} id
+ * @param {Kept | null} kept
+ */
+export function setKept(id, kept) {
+  store(load().map((entry) => (entry.id === id ? { ...entry, kept } : entry)));
 }
 
 /** @param {string} id */

@@ -3,10 +3,12 @@
 import { button, html, replace, table } from "./dom.js";
 import { change, date, fill, millis, percent, rate } from "./format.js";
 import * as history from "./history.js";
+import { confirmRemoval, forget } from "./keep.js";
 import { limitText, mainRate } from "./results.js";
 import { texts } from "./texts.js";
 
 /** @typedef {import("./history.js").Entry} Entry */
+/** @typedef {import("./protocol.js").Interval} Interval */
 /** @typedef {import("./protocol.js").Result} Result */
 
 /**
@@ -21,37 +23,62 @@ function download(name, type, content) {
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 
-/** @type {{name: string, value: (result: Result) => number | null, text: (value: number) => string}[]} */
+/** @type {{name: string, interval: string, value: (result: Result) => number | null, text: (value: number) => string}[]} */
 const FIGURES = [
-  { name: texts.history.download, value: (result) => mainRate(result.download), text: rate },
-  { name: texts.history.downloadOne, value: (result) => result.download?.oneFlow ?? null, text: rate },
-  { name: texts.history.upload, value: (result) => mainRate(result.upload), text: rate },
-  { name: texts.history.uploadOne, value: (result) => result.upload?.oneFlow ?? null, text: rate },
-  { name: texts.history.rtt, value: (result) => result.rttIdle, text: millis },
-  { name: texts.result.rttDownload, value: (result) => result.rttDownload, text: millis },
-  { name: texts.result.rttUpload, value: (result) => result.rttUpload, text: millis },
-  { name: texts.history.jitter, value: (result) => result.jitter, text: millis },
-  { name: texts.history.loss, value: (result) => result.loss?.ratio ?? null, text: percent },
-  { name: texts.history.rpm, value: (result) => result.rpm, text: (value) => `${Math.round(value)} ${texts.result.rpmUnit}` },
+  { name: texts.history.download, interval: "download_several", value: (result) => result.download?.severalFlows ?? null, text: rate },
+  { name: texts.history.downloadOne, interval: "download_one", value: (result) => result.download?.oneFlow ?? null, text: rate },
+  { name: texts.history.upload, interval: "upload_several", value: (result) => result.upload?.severalFlows ?? null, text: rate },
+  { name: texts.history.uploadOne, interval: "upload_one", value: (result) => result.upload?.oneFlow ?? null, text: rate },
+  { name: texts.history.rtt, interval: "rtt_idle", value: (result) => result.rttIdle, text: millis },
+  { name: texts.result.rttDownload, interval: "rtt_download", value: (result) => result.rttDownload, text: millis },
+  { name: texts.result.rttUpload, interval: "rtt_upload", value: (result) => result.rttUpload, text: millis },
+  { name: texts.history.jitter, interval: "jitter", value: (result) => result.jitter, text: millis },
+  { name: texts.history.loss, interval: "", value: (result) => result.loss?.ratio ?? null, text: percent },
+  { name: texts.history.rpm, interval: "", value: (result) => result.rpm, text: (value) => `${Math.round(value)} ${texts.result.rpmUnit}` },
 ];
+
+/**
+ * @param {{interval: string}} figure
+ * @param {Result} result
+ */
+function interval(figure, result) {
+  return result.intervals[figure.interval] ?? null;
+}
+
+/**
+ * The change between two figures, if it is beyond both intervals: the rule of the server's /compare.
+ * @param {number | null} before
+ * @param {number | null} after
+ * @param {Interval | null} first
+ * @param {Interval | null} second
+ */
+function difference(before, after, first, second) {
+  if (!before || after === null) return "–";
+  if (!first || !second || (first[0] <= second[1] && second[0] <= first[1])) return texts.history.cannotTell;
+  return change(after / before - 1);
+}
 
 /**
  * @param {Entry} earlier
  * @param {Entry} later
  */
 function comparison(earlier, later) {
-  const rows = FIGURES.flatMap(({ name, value, text }) => {
+  const rows = FIGURES.flatMap((figure) => {
+    const { name, value, text } = figure;
     const [before, after] = [value(earlier.result), value(later.result)];
     if (before === null && after === null) return [];
-    const shown = (/** @type {number | null} */ one) => (one === null ? "–" : text(one));
-    return [[name, shown(before), shown(after), before && after !== null ? change(after / before - 1) : "–"]];
+    const [first, second] = [interval(figure, earlier.result), interval(figure, later.result)];
+    const shown = (/** @type {number | null} */ one, /** @type {Interval | null} */ range) =>
+      one === null ? "–" : range === null ? text(one) : fill(texts.history.interval, { value: text(one), low: text(range[0]), high: text(range[1]) });
+    return [[name, shown(before, first), shown(after, second), difference(before, after, first, second)]];
   });
   const limit = (/** @type {Entry} */ { result }) => (result.finding?.limit ? limitText(result.finding.limit) : texts.result.unknown);
   const grade = (/** @type {Entry} */ { result }) => result.bufferbloat?.grade ?? "–";
   rows.push([texts.result.grade, grade(earlier), grade(later), ""], [texts.finding.heading, limit(earlier), limit(later), ""]);
   const { compare, compareCaption, figure, before, after, change: changeName } = texts.history;
   return html("div", { class: "comparison" }, html("h3", { tabindex: -1 }, compare),
-    table(compareCaption, [figure, `${before}: ${date(earlier.at)}`, `${after}: ${date(later.at)}`, changeName], rows, { class: "numbers" }));
+    table(compareCaption, [figure, `${before}: ${date(earlier.at)}`, `${after}: ${date(later.at)}`, changeName], rows, { class: "numbers" }),
+    html("p", { class: "note" }, texts.history.compareNote));
 }
 
 export class HistoryView {
@@ -118,11 +145,23 @@ export class HistoryView {
     const values = { date: date(entry.at) };
     return html("span", { class: "row-actions" },
       button(texts.history.open, () => this.#show(entry), { class: "quiet", "aria-label": fill(texts.history.openLabel, values) }),
-      button(texts.history.remove, () => {
-        history.remove(entry.id);
-        this.draw();
-        this.#element.querySelector("button")?.focus();
-      }, { class: "quiet", "aria-label": fill(texts.history.removeLabel, values) }));
+      button(texts.history.remove, () => void this.#remove([entry]), { class: "quiet", "aria-label": fill(texts.history.removeLabel, values) }));
+  }
+
+  /**
+   * Deletes results here and, where they are kept, on the server. One that the server does not
+   * delete stays, with its secret.
+   * @param {Entry[]} entries
+   */
+  async #remove(entries) {
+    const kept = entries.filter((entry) => entry.kept);
+    if (!confirmRemoval(kept.length)) return;
+    for (const entry of entries) {
+      if (!entry.kept || (await forget(entry.kept))) history.remove(entry.id);
+      else alert(texts.keep.failed);
+    }
+    this.draw();
+    this.#element.querySelector("button")?.focus();
   }
 
   /**
@@ -163,9 +202,7 @@ export class HistoryView {
       button(csv, () => download("longhaul-history.csv", "text/csv", history.toCsv(entries)), { class: "plain" }),
       button(json, () => download("longhaul-history.json", "application/json", history.toJson(entries)), { class: "plain" }),
       button(removeAll, () => {
-        if (!confirm(removeAllConfirm)) return;
-        history.removeAll();
-        this.draw();
+        if (confirm(removeAllConfirm)) void this.#remove(entries).then(() => { if (history.load().length === 0) history.removeAll(); });
       }, { class: "plain" }));
   }
 }

@@ -4,6 +4,7 @@ import { Charts } from "./charts.js";
 import { byId, button, html, replace, svg } from "./dom.js";
 import { bytes, date, fill, rateParts } from "./format.js";
 import * as history from "./history.js";
+import { keepSection } from "./keep.js";
 import { HistoryView } from "./historyview.js";
 import { LegsView } from "./legsview.js";
 import { differsTable, figures, findingCard, invalidAlert, stepsTable } from "./results.js";
@@ -242,6 +243,12 @@ export class Page {
     const stored = history.add(json, result, run.curves);
     const { element, heading } = resultView(result, run.curves, run.steps, texts.result.heading, connectionText(run.welcome));
     replace(this.#stage, element);
+    if (run.welcome?.history) {
+      element.append(keepSection(run.welcome.run, null, (kept) => {
+        if (stored) history.setKept(stored.id, kept);
+        this.#history.draw();
+      }));
+    }
     if (stored === null) element.append(html("p", { class: "note" }, texts.history.full));
     setState(result.valid ? "finished" : "invalid");
     announce(result.valid ? fill(texts.run.finished, { sentence: result.finding?.sentence ?? "" }).trim() : texts.run.finishedInvalid);
@@ -264,6 +271,12 @@ export class Page {
   /** @param {Entry} entry */
   #showEntry(entry) {
     const { element, heading } = resultView(entry.result, entry.curves, [], fill(texts.history.shown, { date: date(entry.at) }), null);
+    if (entry.kept) {
+      element.append(keepSection(null, entry.kept, (kept) => {
+        history.setKept(entry.id, kept);
+        this.#history.draw();
+      }));
+    }
     replace(this.#stage, element);
     setState(entry.result.valid ? "finished" : "invalid");
     focusOn(heading);

@@ -1,6 +1,8 @@
 // The worker of the probe connection. It has a thread of its own, so that the bulk data of the
 // flows does not delay the answers' timestamps.
 
+import { Health } from "./health.js";
+
 /** @typedef {import("./protocol.js").ProbeCommand} ProbeCommand */
 /** @typedef {import("./protocol.js").ProbeReport} ProbeReport */
 /** @typedef {import("./protocol.js").Reply} Reply */
@@ -24,6 +26,8 @@ let reported = 0;
 let outstanding = new Map();
 /** @type {Reply[]} */
 let replies = [];
+/** This worker has next to nothing to do: what delays it is the load of the machine. */
+const health = new Health();
 
 /** @param {ProbeReport} report */
 function post(report) {
@@ -38,7 +42,7 @@ function flush() {
       lost += 1;
     }
   }
-  if (step !== null && (replies.length > 0 || lost > 0)) post({ is: "replies", step, replies, lost });
+  if (step !== null && (replies.length > 0 || lost > 0)) post({ is: "replies", step, replies, lost, delayed: health.queued() });
   replies = [];
   lost = 0;
   reported = now;
@@ -79,9 +83,11 @@ self.onmessage = (/** @type {MessageEvent<ProbeCommand>} */ event) => {
     lost = 0;
     step = command.step;
     start = reported = performance.now();
+    health.start();
   }
   if (command.do === "rest") {
     flush();
+    health.stop();
     step = null;
   }
 };

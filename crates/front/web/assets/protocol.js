@@ -12,14 +12,15 @@ const MAX_STEP_SECONDS = 60;
 /** @typedef {"idle" | "download" | "upload"} StepKind */
 /** @typedef {{kind: StepKind, flows: number, seconds: number}} PlannedStep */
 /** @typedef {PlannedStep & {type: "step", step: number, transport: "http" | "websocket", congestion: string | null, why: string | null}} Step */
-/** @typedef {{type: "welcome", run: string, client: string | null, ipVersion: number | null, proxied: boolean, tls: boolean, maxBytes: number | null, seconds: number | null, steps: PlannedStep[]}} Welcome */
+/** @typedef {{type: "welcome", run: string, client: string | null, ipVersion: number | null, proxied: boolean, tls: boolean, history: boolean, maxBytes: number | null, seconds: number | null, steps: PlannedStep[]}} Welcome */
 /** @typedef {{type: "sample", step: number, t: number, rate: number | null, rtt: number | null, cwnd: number | null, retransmits: number | null}} Sample */
 /** @typedef {{limit: string, probability: number}} Alternative */
 /** @typedef {{limit: string | null, sentence: string | null, equation: string | null, probability: number | null, posterior: Alternative[], experiments: string[]}} Finding */
 /** @typedef {{type: "step-result", step: number, rate: number | null, bytes: number | null, flows: number | null, valid: boolean, invalidBecause: string[], rttIdle: number | null, rttLoaded: number | null, congestion: string | null, sentence: string | null, limit: string | null}} StepResult */
 /** @typedef {{oneFlow: number | null, severalFlows: number | null, flows: number | null}} Direction */
 /** @typedef {{where: string | null, platform: string | null, line: string | null, why: string | null}} Remedy */
-/** @typedef {{factor: number, low: number | null, high: number | null}} Gain */
+/** @typedef {[low: number, high: number]} Interval */
+/** @typedef {{factor: number, where: string | null, low: number | null, high: number | null}} Gain */
 /** @typedef {{method: string, rate: number | null, rule: string | null}} Differing */
 /** @typedef {{streaming: string | null, gaming: string | null, calls: string | null}} Verdicts */
 /**
@@ -38,6 +39,7 @@ const MAX_STEP_SECONDS = 60;
  * @property {Verdicts | null} verdicts
  * @property {Finding | null} finding
  * @property {Remedy[]} remedies
+ * @property {Record<string, Interval | null>} intervals
  * @property {Gain | null} gain
  * @property {Differing[]} differs
  * @property {boolean} valid
@@ -120,6 +122,17 @@ function finding(value) {
   };
 }
 
+/** Confidence intervals by figure. @param {unknown} value */
+function intervals(value) {
+  /** @type {Record<string, Interval | null>} */
+  const found = {};
+  for (const [name, ends] of Object.entries(object(value)).slice(0, MAX_LIST)) {
+    const [low, high] = list(ends).map(number);
+    found[name] = low == null || high == null || low > high ? null : [low, high];
+  }
+  return found;
+}
+
 /** @param {Json} json @returns {Result} */
 function result(json) {
   const bufferbloat = isObject(json.bufferbloat) ? json.bufferbloat : null;
@@ -152,7 +165,8 @@ function result(json) {
       line: text(remedy.line),
       why: text(remedy.why),
     })),
-    gain: factor === null ? null : { factor, low: number(gain.low), high: number(gain.high) },
+    gain: factor === null ? null : { factor, where: text(gain.where), low: number(gain.low), high: number(gain.high) },
+    intervals: intervals(json.intervals),
     differs: list(json.differs).filter(isObject).flatMap((row) => {
       const method = text(row.method);
       return method === null ? [] : [{ method, rate: number(row.rate), rule: text(row.rule) }];
@@ -190,6 +204,7 @@ export function readMessage(json) {
         ipVersion: number(json.ip_version),
         proxied: json.proxied === true,
         tls: json.tls === true,
+        history: json.history === true,
         maxBytes: number(json.max_bytes),
         seconds: number(json.seconds),
         steps: list(json.steps).flatMap((item) => planned(object(item)) ?? []),
@@ -253,4 +268,4 @@ export function readMessage(json) {
  */
 
 /** @typedef {{do: "connect", url: string} | {do: "measure", step: number} | {do: "rest"}} ProbeCommand */
-/** @typedef {{is: "open"} | {is: "closed"} | {is: "replies", step: number, replies: Reply[], lost: number}} ProbeReport */
+/** @typedef {{is: "open"} | {is: "closed"} | {is: "replies", step: number, replies: Reply[], lost: number, delayed: number | null}} ProbeReport */

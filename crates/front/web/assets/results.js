@@ -221,6 +221,7 @@ function gain({ gain: predicted, download, finding }) {
     : fill(texts.finding.gainRate, { rate: rate(now * predicted.factor), now: rate(now) });
   return html("div", { class: "gain" },
     html("h3", {}, texts.finding.gain),
+    predicted.where === null ? null : html("p", {}, fill(named(texts.finding.where, predicted.where), { platform: named(texts.finding.platform, "other") })),
     html("p", { class: "gain-factor" }, fill(texts.finding.gainFactor, { factor: factor(predicted.factor) })),
     interval && html("p", {}, interval),
     rates && html("p", {}, rates));

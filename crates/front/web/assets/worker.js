@@ -35,6 +35,8 @@ class Run {
   #hidden;
   #wasHidden = false;
   #ended = false;
+  /** How often the idle probe worker was late: the load of this machine. @type {number | null} */
+  #delayed = null;
   #welcomed = false;
   #run = "";
   #step = -1;
@@ -125,7 +127,10 @@ class Run {
       prober.onerror = () => resolve();
       prober.onmessage = (/** @type {MessageEvent<ProbeReport>} */ event) => {
         const report = event.data;
-        if (report.is === "replies") this.#replies(report.step, "own", report.replies, report.lost);
+        if (report.is === "replies") {
+          this.#delayed = report.delayed ?? this.#delayed;
+          this.#replies(report.step, "own", report.replies, report.lost);
+        }
         else resolve();
       };
       this.#tell({ do: "connect", url: this.#socketUrl(`api/run/${this.#run}/probe`) });
@@ -171,6 +176,7 @@ class Run {
     if (this.#ended) return flows.close();
     const start = performance.now();
     this.#health.start();
+    this.#delayed = null;
     this.#tell({ do: "measure", step: step.step });
     post({ is: "began", step: step.step });
     const told = setInterval(() => this.#received(step, start), RECEIVED_EVERY_MS);
@@ -182,12 +188,13 @@ class Run {
     // The last replies of the other worker come before the report.
     await pause(20);
     this.#received(step, start);
-    const { busy, longestStallMs } = this.#health.stop();
+    const { busy, longestStallMs } = this.#health.stop(this.#delayed);
     this.#say({
       type: "page",
       step: step.step,
       hidden: this.#wasHidden,
       busy: busy === null ? null : Math.round(busy * 1000) / 1000,
+      machine_busy: this.#delayed === null ? null : Math.round(this.#delayed * 1000) / 1000,
       longest_stall_ms: longestStallMs,
       dropped: 0,
     });

@@ -18,7 +18,7 @@ struct Asset {
 static PREPARED: OnceLock<Vec<Prepared>> = OnceLock::new();
 
 /// What is computed of a file.
-struct Prepared {
+pub(crate) struct Prepared {
     tag: String,
     compressed: Option<Vec<u8>>,
 }
@@ -51,6 +51,7 @@ assets! {
     "/legs.js", SCRIPT, "legs.js";
     "/legsprotocol.js", SCRIPT, "legsprotocol.js";
     "/legsview.js", SCRIPT, "legsview.js";
+    "/keep.js", SCRIPT, "keep.js";
     "/page.js", SCRIPT, "page.js";
     "/probes.js", SCRIPT, "probes.js";
     "/protocol.js", SCRIPT, "protocol.js";
@@ -70,6 +71,16 @@ pub(crate) fn answer(path: &str, headers: &HeaderMap) -> Option<Response<Body>> 
     let index = ASSETS.iter().position(|asset| asset.path == path)?;
     let all = PREPARED.get_or_init(|| ASSETS.iter().map(|asset| prepare(asset.bytes)).collect());
     let (asset, prepared) = (ASSETS.get(index)?, all.get(index)?);
+    Some(served(asset.bytes, asset.kind, prepared, headers))
+}
+
+/// The answer with a file, as the request's headers accept it.
+pub(crate) fn served(
+    bytes: &'static [u8],
+    kind: &'static str,
+    prepared: &'static Prepared,
+    headers: &HeaderMap,
+) -> Response<Body> {
     let has = |name: header::HeaderName, wanted: &str| {
         let value = headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
         value.split(',').any(|one| one.split(';').next().unwrap_or_default().trim() == wanted)
@@ -80,14 +91,14 @@ pub(crate) fn answer(path: &str, headers: &HeaderMap) -> Option<Response<Body>> 
     let body: &'static [u8] = match compressed {
         _ if is_known => &[],
         Some(bytes) => bytes,
-        None => asset.bytes,
+        None => bytes,
     };
     let mut response = Response::new(Body::from(body));
     if is_known {
         *response.status_mut() = StatusCode::NOT_MODIFIED;
     }
     let fields = response.headers_mut();
-    fields.insert(header::CONTENT_TYPE, HeaderValue::from_static(asset.kind));
+    fields.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     fields.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     fields.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
     if let Ok(tag) = HeaderValue::from_str(&prepared.tag) {
@@ -96,10 +107,10 @@ pub(crate) fn answer(path: &str, headers: &HeaderMap) -> Option<Response<Body>> 
     if compressed.is_some() && !is_known {
         fields.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     }
-    Some(response)
+    response
 }
 
-fn prepare(bytes: &[u8]) -> Prepared {
+pub(crate) fn prepare(bytes: &[u8]) -> Prepared {
     let mut gzip = GzEncoder::new(Vec::new(), Compression::best());
     let compressed = gzip.write_all(bytes).and_then(|()| gzip.finish()).ok();
     let compressed = compressed.filter(|compressed| compressed.len() < bytes.len());

@@ -141,9 +141,11 @@ fn preflight() -> Response<Body> {
     response
 }
 
-/// Assets and pages are no secret, and below a run its ID is.
+/// Assets and pages are no secret; below a run its ID is one, and of a kept result its link.
 fn needs_token(path: &str) -> bool {
-    let is_public = crate::assets::is_asset(path) || crate::pages::is_page(path);
+    let is_public = crate::assets::is_asset(path)
+        || crate::pages::is_page(path)
+        || crate::history::is_result(path);
     !path.starts_with("/api/run/") && !is_public
 }
 
@@ -314,6 +316,9 @@ mod tests {
             ("/calc/bdp?rate=1gbit", 200),
             ("/explain", 200),
             ("/calculus", 401),
+            ("/result/0123.json", 200),
+            ("/compare?a=1&b=2", 200),
+            ("/results", 401),
             ("/ndt/v7/download", 401),
         ] {
             assert_eq!(status(path, &own, Some("secret")), expected, "{path}");

@@ -15,6 +15,7 @@ mod clients;
 pub mod connection;
 mod event;
 mod guard;
+mod history;
 mod legs;
 mod limits;
 mod listener;

@@ -6,24 +6,35 @@
 //! | `/calc`, `/calc/NAME` | [`calc`], the calculators' fields [`calculators`] |
 //! | `/glossary` | [`glossary`] |
 //! | `/check`, `/explain` | [`paste`] |
+//! | `/result/ID`, `/compare`, for [`crate::history`] | [`result`], [`compare`], [`run_file`] |
 //! | what all share | [`layout`], [`form`], [`query`], [`texts`] |
 
 mod calc;
 mod calculators;
+mod compare;
 mod form;
 mod glossary;
 mod layout;
 mod paste;
 mod query;
+mod result;
+mod run_file;
 #[cfg(test)]
 mod tests;
 mod texts;
 
+use crate::assets::{self, Prepared};
 use axum::Router;
 use axum::body::Body;
 use axum::http::header::{self, HeaderValue};
-use axum::http::{Response, StatusCode};
+use axum::http::{HeaderMap, Response, StatusCode};
 use axum::routing::get;
+use std::sync::LazyLock;
+
+pub(crate) use compare::compare_page;
+pub(crate) use paste::Reading;
+pub(crate) use result::result_page;
+pub(crate) use run_file::RunFile;
 
 /// The style sheet of [`report::html`]'s sections.
 const REPORT_SHEET: &str = "/report.css";
@@ -45,12 +56,14 @@ pub(crate) fn is_page(path: &str) -> bool {
     paths.contains(&path) || path.starts_with("/calc/")
 }
 
-async fn report_sheet() -> Response<Body> {
-    let sheet = report::html::style_sheet();
-    let mut response = answer(StatusCode::OK, "text/css; charset=utf-8", sheet);
-    let for_minutes = HeaderValue::from_static("max-age=300");
-    response.headers_mut().insert(header::CACHE_CONTROL, for_minutes);
-    response
+async fn report_sheet(headers: HeaderMap) -> Response<Body> {
+    static SHEET: LazyLock<(String, Prepared)> = LazyLock::new(|| {
+        let sheet = report::html::style_sheet();
+        let prepared = assets::prepare(sheet.as_bytes());
+        (sheet, prepared)
+    });
+    let (sheet, prepared) = &*SHEET;
+    assets::served(sheet.as_bytes(), "text/css; charset=utf-8", prepared, &headers)
 }
 
 /// A page of [`layout`].

@@ -75,6 +75,12 @@ pub struct WebLimits {
     pub bytes_per_hour: ByteCount,
     /// Of one address.
     pub bytes_per_hour_per_address: ByteCount,
+    /// Results that are kept with [`WebRequest::history`]; the oldest give way.
+    pub kept: u32,
+    /// Their bytes in the file.
+    pub kept_bytes: ByteCount,
+    /// Results that an address keeps in a day.
+    pub kept_per_day_per_address: u32,
     /// The longest time of one of these transfers; ndt7's is 13 s.
     #[serde(with = "units::seconds")]
     pub transfer: Duration,
@@ -97,6 +103,9 @@ impl Default for WebLimits {
             transfers_per_address: 64,
             bytes_per_hour: ByteCount::from_bytes(20_000_000_000_000),
             bytes_per_hour_per_address: ByteCount::from_bytes(200_000_000_000),
+            kept: 10_000,
+            kept_bytes: ByteCount::from_bytes(2_000_000_000),
+            kept_per_day_per_address: 20,
             transfer: Duration::from_secs(60),
             header: Duration::from_secs(10),
             idle: Duration::from_secs(60),
@@ -125,6 +134,8 @@ pub struct WebRequest {
     pub peer: Option<Peer>,
     /// The origins of other servers' pages that may have this server measure: it is their peer.
     pub allow_origins: Vec<Origin>,
+    /// The file in which visitors may keep results and share them; none are kept without.
+    pub history: Option<PathBuf>,
     /// The limits of clients.
     pub limits: WebLimits,
     /// Bytes that a run may take, both directions together.
@@ -144,6 +155,7 @@ impl Default for WebRequest {
             token: None,
             peer: None,
             allow_origins: Vec::new(),
+            history: None,
             limits: WebLimits::default(),
             max_bytes_per_run: ByteCount::from_bytes(4_000_000_000),
             step_seconds: 5.0,
@@ -206,6 +218,9 @@ impl WebRequest {
             ("transfers of an address", limits.transfers_per_address.into(), 65_536),
             ("bytes in an hour", limits.bytes_per_hour.bytes(), u64::MAX),
             ("bytes of an address in an hour", limits.bytes_per_hour_per_address.bytes(), u64::MAX),
+            ("kept results", limits.kept.into(), 1_000_000),
+            ("bytes of kept results", limits.kept_bytes.bytes(), 1 << 40),
+            ("kept results of an address", limits.kept_per_day_per_address.into(), 1_000_000),
             ("seconds of a transfer", limits.transfer.as_secs(), 3600),
             ("seconds of a request's header", limits.header.as_secs(), 600),
             ("seconds without data", limits.idle.as_secs(), 3600),

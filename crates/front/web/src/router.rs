@@ -1,6 +1,6 @@
 //! What the server answers.
 
-use crate::{Shared, assets, clients, guard, legs, pages, run};
+use crate::{Shared, assets, clients, guard, history, legs, pages, run};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -13,6 +13,7 @@ pub(crate) fn router(shared: Arc<Shared>) -> Router {
     Router::new()
         .merge(run::routes())
         .merge(legs::routes())
+        .merge(history::routes())
         .merge(pages::routes())
         .fallback(asset)
         .with_state(shared)

@@ -3,6 +3,8 @@
 pub(crate) mod bulk;
 mod conductor;
 mod differs;
+mod interval;
+mod kept;
 mod message;
 mod requests;
 mod result;
@@ -11,6 +13,7 @@ mod step;
 
 use crate::connection::Connection;
 use crate::guard::{refused, too_many};
+use crate::history::hexadecimal;
 use crate::limits::RunTicket;
 use crate::websocket::{self as upgrade, Parts, WebSocket};
 use crate::{Shared, WebEvent};
@@ -24,8 +27,7 @@ use bulk::Budget;
 use host::clock;
 use host::lock::lock;
 use std::collections::HashMap;
-use std::fmt::Write;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 use step::Stage;
 use tokio::sync::mpsc;
@@ -135,10 +137,7 @@ async fn control(State(shared): State<Arc<Shared>>, request: Request) -> Respons
     let Ok(random) = host::random::secret::<16>() else {
         return refused(StatusCode::INTERNAL_SERVER_ERROR, "the system gives no random numbers");
     };
-    let id = random.iter().fold(String::new(), |mut id, byte| {
-        let _ = write!(id, "{byte:02x}");
-        id
-    });
+    let id = hexadecimal(&random);
     let proxied = is_proxied(request.headers());
     let limits = Limits { text_bytes: message::MAX_PAGE_MESSAGE, binary_frame_bytes: 0 };
     upgrade::accept(request, None, limits, move |socket, connection| async move {
@@ -213,24 +212,38 @@ async fn probe(
     let Some(run) = shared.runs.of(&id) else {
         return refused(StatusCode::NOT_FOUND, "there is no such run");
     };
-    {
-        let mut probes = lock(&run.probes);
-        if *probes >= MAX_PROBE_CONNECTIONS {
-            return refused(StatusCode::CONFLICT, "the run has its probe connections");
-        }
-        *probes += 1;
-    }
+    // The run is held weakly: its end closes the connection at the next probe, or when idle.
+    let Some(place) = ProbePlace::take(&run) else {
+        return refused(StatusCode::CONFLICT, "the run has its probe connections");
+    };
+    drop(run);
     let idle = shared.request.limits.idle;
     let limits = Limits { text_bytes: MAX_PROBE, binary_frame_bytes: 0 };
-    // The run is held weakly: its end closes the connection at the next probe, or when idle.
-    let weak = Arc::downgrade(&run);
-    drop(run);
     upgrade::accept(request, None, limits, move |socket, _| async move {
-        echo(socket, idle, || weak.strong_count() > 0).await;
-        if let Some(run) = weak.upgrade() {
+        echo(socket, idle, || place.0.strong_count() > 0).await;
+    })
+}
+
+/// A run's place for a probe connection, which is given back with it, also when the upgrade fails.
+struct ProbePlace(Weak<Run>);
+
+impl ProbePlace {
+    fn take(run: &Arc<Run>) -> Option<Self> {
+        let mut probes = lock(&run.probes);
+        if *probes >= MAX_PROBE_CONNECTIONS {
+            return None;
+        }
+        *probes += 1;
+        Some(ProbePlace(Arc::downgrade(run)))
+    }
+}
+
+impl Drop for ProbePlace {
+    fn drop(&mut self) {
+        if let Some(run) = self.0.upgrade() {
             *lock(&run.probes) -= 1;
         }
-    })
+    }
 }
 
 /// Echoes probes while there is a run.

@@ -2,6 +2,7 @@
 
 use crate::clients::{self, Clients};
 use crate::guard::Guard;
+use crate::history::History;
 use crate::limits::Admission;
 use crate::listener::{self, Port, Serving};
 use crate::run::Runs;
@@ -28,6 +29,8 @@ pub(crate) struct Shared {
     pub(crate) request: WebRequest,
     pub(crate) admission: Arc<Admission>,
     pub(crate) runs: Runs,
+    /// The results that visitors keep here, if the operator permits it.
+    pub(crate) history: Option<Arc<History>>,
     pub(crate) clients: Arc<Clients>,
     /// Raised when new runs are refused.
     pub(crate) drain: StopFlag,
@@ -53,6 +56,7 @@ pub fn serve(
 ) -> Result<(), Problem> {
     request.check()?;
     let certificate = Certificate::of(&request.tls, &request.names, request.listen)?;
+    let history = history(request)?;
     let runtime = Builder::new_multi_thread().enable_all().thread_name("web").build();
     let runtime = runtime.map_err(|error| {
         Problem::new(Fault::Host, format!("cannot start the server's threads: {error}"))
@@ -62,6 +66,7 @@ pub fn serve(
         request: request.clone(),
         admission: Admission::new(&request.limits),
         runs: Runs::default(),
+        history,
         clients: Clients::new(&request.limits, drain.clone()),
         drain: drain.clone(),
         events,
@@ -89,6 +94,15 @@ pub fn serve(
     waiting.try_iter().for_each(&mut *on_event);
     on_event(WebEvent::Stopped);
     Ok(())
+}
+
+/// Opens the file of kept results.
+fn history(request: &WebRequest) -> Result<Option<Arc<History>>, Problem> {
+    let Some(file) = &request.history else { return Ok(None) };
+    let history = History::open(file, &request.limits).map_err(|error| {
+        Problem::field(Field::History, error, "a new or former file in a directory of your own")
+    })?;
+    Ok(Some(Arc::new(history)))
 }
 
 /// Starts a listener.

@@ -4,6 +4,8 @@
 
 #[path = "web/attacks.rs"]
 mod attacks;
+#[path = "web/history.rs"]
+mod history;
 #[path = "web/legs.rs"]
 mod legs;
 #[path = "web/page.rs"]

@@ -1,7 +1,7 @@
 //! A SQLite file from somebody else: what it may make this process do, and for how long.
 //!
-//! - Its schema is that of a study and nothing else, so it has no views, triggers, generated
-//!   columns or indices of its own ([`definitions`]).
+//! - Its schema is the one that its reader expects and nothing else, so it has no views, triggers,
+//!   generated columns or indices of its own ([`definitions`]).
 //! - Each of its pages belongs to one place of one table ([`first_fault`]), so what is read of it
 //!   is no longer than the file; a page that is referred to again and again would be rows without
 //!   end.
@@ -12,14 +12,14 @@ use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 
 /// The longest text of a store, a series of figures, in bytes.
-pub(super) const MAX_TEXT: i32 = 4 << 20;
+pub const MAX_TEXT: i32 = 4 << 20;
 
 /// The longest value: a measurement, compressed.
-pub(super) const MAX_VALUE: i32 = 64 << 20;
+pub const MAX_VALUE: i32 = 64 << 20;
 
 /// Instructions of SQLite's machine for all queries of a connection: a study of a million flows
 /// takes a third of it, and a second of time is some ten million.
-pub(super) const MAX_STEPS: u64 = 1 << 29;
+pub const MAX_STEPS: u64 = 1 << 29;
 
 /// Instructions between two counts.
 const STEPS_COUNTED: i32 = 10_000;
@@ -29,7 +29,10 @@ const MAX_DEFINITIONS: usize = 32;
 
 /// Restricts what a connection does for its file, and to so many steps. Nothing may have been read
 /// yet.
-pub(super) fn restrict(connection: &mut Connection, most_steps: u64) -> rusqlite::Result<()> {
+///
+/// # Errors
+/// SQLite's.
+pub fn restrict(connection: &mut Connection, most_steps: u64) -> rusqlite::Result<()> {
     for (setting, value) in [
         (DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true),
         (DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false),
@@ -61,15 +64,18 @@ pub(super) fn restrict(connection: &mut Connection, most_steps: u64) -> rusqlite
     connection.progress_handler(STEPS_COUNTED, Some(is_enough))
 }
 
-/// Lets a connection add runs to a file that was found whole.
-pub(super) fn allow_writing(connection: &mut Connection) -> rusqlite::Result<()> {
+/// Lets a connection add rows to a file that was found whole.
+///
+/// # Errors
+/// SQLite's.
+pub fn allow_writing(connection: &mut Connection) -> rusqlite::Result<()> {
     connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, MAX_VALUE)?;
     connection.progress_handler(0, None::<fn() -> bool>)
 }
 
 /// Something that a file defines.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Definition {
+pub struct Definition {
     kind: String,
     name: String,
     table: String,
@@ -77,7 +83,10 @@ pub(super) struct Definition {
 }
 
 /// What a file defines, by name.
-pub(super) fn definitions(connection: &Connection) -> rusqlite::Result<Vec<Definition>> {
+///
+/// # Errors
+/// SQLite's; also of a file that is no database.
+pub fn definitions(connection: &Connection) -> rusqlite::Result<Vec<Definition>> {
     let sql = "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY name";
     let mut query = connection.prepare(sql)?;
     let rows = query.query_map([], |row| {
@@ -93,7 +102,10 @@ pub(super) fn definitions(connection: &Connection) -> rusqlite::Result<Vec<Defin
 
 /// The first fault of the file's structure or types, if it has any: a page that is used twice or
 /// by nothing, a value of another type than its column's.
-pub(super) fn first_fault(connection: &mut Connection) -> rusqlite::Result<Option<String>> {
+///
+/// # Errors
+/// SQLite's.
+pub fn first_fault(connection: &mut Connection) -> rusqlite::Result<Option<String>> {
     connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, MAX_VALUE)?;
     let found = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
     connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, MAX_TEXT)?;

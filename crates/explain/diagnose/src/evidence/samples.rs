@@ -29,7 +29,8 @@ fn receiver_curve(stream: &Stream) -> Curve {
 /// was acknowledged.
 ///
 /// If the part begins during a recovery, bytes that arrived before it are read within
-/// it; they are subtracted, or the goodput would exceed the link rate.
+/// it; they are subtracted, or the goodput would exceed the link rate. Of a receiver alone they
+/// are known by its segments.
 pub(super) fn goodput(m: &Measurement, from: f64, to: f64) -> Option<BitRate> {
     let mut bytes_a_second = 0.0;
     for stream in &m.streams {
@@ -37,11 +38,32 @@ pub(super) fn goodput(m: &Measurement, from: f64, to: f64) -> Option<BitRate> {
         let acked = sender_curve(stream, |s| s.acked_bytes);
         let delivered = sender_curve(stream, |s| s.delivered_bytes.max(s.acked_bytes));
         let in_order = received.slope(from, to).or_else(|| acked.slope(from, to))?;
-        let hole = |t| delivered.at(t) - acked.at(t);
+        let arrived = segments_curve(stream);
+        let hole = |t| match delivered.end() {
+            Some(_) => delivered.at(t) - acked.at(t),
+            None if arrived.end().is_some() => arrived.at(t) - received.at(t),
+            None => 0.0,
+        };
         let early = ((hole(from) - hole(to)) / (to - from)).max(0.0);
         bytes_a_second += (in_order - early).max(0.0);
     }
     (!m.streams.is_empty()).then(|| BitRate::from_bps_f64(bytes_a_second * 8.0))
+}
+
+/// Bytes of the segments that a receiver got, in order or not; those of its first sample are in
+/// order. Empty where it does not count segments.
+fn segments_curve(stream: &Stream) -> Curve {
+    let counted =
+        |s: &ReceiverSample| Some((s.t_s, f64::from(s.segments?), s.received_bytes as f64));
+    let all: Vec<_> = stream.receiver.iter().filter_map(counted).collect();
+    let (Some(first), Some(last)) = (all.first(), all.last()) else { return Curve::default() };
+    let size = (last.2 - first.2) / (last.1 - first.1);
+    if !(size.is_finite() && size > 0.0) {
+        return Curve::default();
+    }
+    Curve::new(
+        all.iter().map(|(t_s, count, _)| (*t_s, (first.2 + (count - first.1) * size) as u64)),
+    )
 }
 
 pub(super) fn average(m: &Measurement) -> BitRate {
@@ -268,10 +290,11 @@ impl Window<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::goodput;
     use crate::evidence::Evidence;
     use crate::example::{close, sampled, samples};
     use crate::facts::Facts;
-    use record::Sample;
+    use record::{Measurement, ReceiverSample, Sample, Stream};
     use units::{ByteCount, Rtt};
 
     fn evidence(change: impl Fn(u64, &mut Sample)) -> Evidence {
@@ -288,6 +311,30 @@ mod tests {
         });
         close(e.mean_rtt.map(Rtt::millis_f64), 56.0);
         assert_eq!(evidence(|_, s| s.rtt_us = 0).mean_rtt, None);
+    }
+
+    #[test]
+    fn a_receiver_that_fills_a_hole_does_not_exceed_the_line() {
+        // 10 MB/s arrive all the time; of 1 s to 2 s nothing is in order before 2.1 s.
+        let sample = |tick: u32| {
+            let arrived = u64::from(tick) * 1_000_000;
+            ReceiverSample {
+                t_s: f64::from(tick) / 10.0,
+                received_bytes: if (10..21).contains(&tick) { 10_000_000 } else { arrived },
+                segments: Some(7 + tick * 1000),
+                ..ReceiverSample::default()
+            }
+        };
+        let mut receiver: Vec<_> = (0..=100).map(sample).collect();
+        let measured = |receiver: &[ReceiverSample]| {
+            let stream = Stream { receiver: receiver.to_vec(), ..Stream::default() };
+            let measurement = Measurement { streams: vec![stream], ..Measurement::default() };
+            goodput(&measurement, 2.0, 10.0).unwrap().as_f64() / 8e6
+        };
+        close(Some(measured(&receiver)), 10.0);
+        // Without counts the jump cannot be told from a burst.
+        receiver.iter_mut().for_each(|sample| sample.segments = None);
+        assert!(measured(&receiver) > 11.0);
     }
 
     #[test]

@@ -36,6 +36,9 @@ pub(crate) struct WebArgs {
     /// Also measure for the page of this server, which has this one as its peer; repeatable
     #[arg(long, value_name = "URL")]
     allow_origin: Vec<Origin>,
+    /// Let visitors keep results in this file and share them
+    #[arg(long, value_name = "FILE")]
+    history: Option<std::path::PathBuf>,
     /// Maximum bytes of a run, both directions together
     #[arg(long, value_name = "SIZE", default_value = "4GB")]
     max_bytes_per_run: ByteCount,
@@ -67,6 +70,7 @@ pub(crate) fn run(args: &WebArgs, console: &mut Console) -> Outcome {
         token: args.token.clone(),
         peer: args.peer.clone(),
         allow_origins: args.allow_origin.clone(),
+        history: args.history.clone(),
         limits,
         max_bytes_per_run: args.max_bytes_per_run,
         ..WebRequest::default()

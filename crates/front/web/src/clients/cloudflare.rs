@@ -1,7 +1,7 @@
 //! Cloudflare's speed test (`@cloudflare/speedtest`): `__down?bytes=N` and `__up`. Its client may be
 //! a page of another origin, so its timings are shared with all.
 
-use super::transfer::{Download, drain};
+use super::transfer::{Download, receive};
 use super::{Clients, form};
 use crate::connection::Connection;
 use axum::body::Body;
@@ -77,11 +77,7 @@ async fn up(
     Extension(connection): Extension<Connection>,
     request: Request,
 ) -> Response {
-    let received = match clients.transfers.begin(&connection) {
-        Ok(transfer) => drain(request.into_body(), &transfer).await,
-        Err(refused) => Err(refused),
-    };
-    match received {
+    match receive(&clients.transfers, &connection, request.into_body()).await {
         Ok(()) => (shared(), "ok").into_response(),
         Err(refused) => (shared(), refused).into_response(),
     }

@@ -3,7 +3,7 @@
 
 mod telemetry;
 
-use super::transfer::{Download, drain};
+use super::transfer::{Download, receive};
 use super::{Clients, form, json_body};
 use crate::connection::Connection;
 use axum::Router;
@@ -115,11 +115,7 @@ async fn upload(
     request: Request,
 ) -> Response {
     let headers = headers(&request);
-    let received = match clients.transfers.begin(&connection) {
-        Ok(transfer) => drain(request.into_body(), &transfer).await,
-        Err(refused) => Err(refused),
-    };
-    match received {
+    match receive(&clients.transfers, &connection, request.into_body()).await {
         Ok(()) => headers.into_response(),
         Err(refused) => (headers, refused).into_response(),
     }

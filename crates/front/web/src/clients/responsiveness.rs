@@ -3,7 +3,7 @@
 //! connection.
 
 use super::Clients;
-use super::transfer::{Download, drain};
+use super::transfer::{Download, receive};
 use crate::connection::Connection;
 use axum::body::Body;
 use axum::extract::{Extension, Request, State};
@@ -80,11 +80,7 @@ async fn upload(
     Extension(connection): Extension<Connection>,
     request: Request,
 ) -> Response {
-    let received = match clients.transfers.begin(&connection) {
-        Ok(transfer) => drain(request.into_body(), &transfer).await,
-        Err(refused) => Err(refused),
-    };
-    match received {
+    match receive(&clients.transfers, &connection, request.into_body()).await {
         Ok(()) => HeaderMap::new().into_response(),
         Err(refused) => refused.into_response(),
     }

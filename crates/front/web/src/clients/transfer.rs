@@ -201,11 +201,16 @@ impl HttpBody for Download {
     }
 }
 
-/// Reads a whole upload and drops it; what a refused one still sends is not read.
+/// Receives a whole upload and drops it; what a refused one still sends is not read.
 ///
 /// # Errors
-/// It does not end in time, goes beyond the budget, or breaks off.
-pub(crate) async fn drain(mut body: Body, transfer: &Transfer) -> Result<(), Refusal> {
+/// A limit is reached, or it does not end in time, goes beyond the budget, or breaks off.
+pub(crate) async fn receive(
+    transfers: &Arc<Transfers>,
+    connection: &Connection,
+    mut body: Body,
+) -> Result<(), Refusal> {
+    let transfer = transfers.begin(connection)?;
     let all = async {
         while let Some(frame) = body.frame().await {
             let frame = frame.map_err(|_| Refusal::Broken)?;
@@ -215,5 +220,5 @@ pub(crate) async fn drain(mut body: Body, transfer: &Transfer) -> Result<(), Ref
         }
         Ok(())
     };
-    tokio::time::timeout(transfer.transfers.time, all).await.unwrap_or(Err(Refusal::Late))
+    tokio::time::timeout(transfers.time, all).await.unwrap_or(Err(Refusal::Late))
 }

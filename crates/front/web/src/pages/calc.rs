@@ -2,7 +2,7 @@
 
 use super::calculators::{self, CALCULATORS, Calculator};
 use super::form::{self, Form, Wrong};
-use super::layout::Page;
+use super::layout::{Page, Visit};
 use super::{query, texts};
 use axum::body::Body;
 use axum::extract::{Path, RawQuery};
@@ -20,8 +20,9 @@ pub(super) enum Answer {
 }
 
 /// The list of the calculators.
-pub(super) async fn list() -> Response<Body> {
+pub(super) async fn list(visit: Visit) -> Response<Body> {
     let page = Page {
+        visit: &visit,
         root: "",
         path: "calc",
         title: texts::CALCULATORS,
@@ -32,7 +33,11 @@ pub(super) async fn list() -> Response<Body> {
         m.element("ul", &[("class", &"cards")], |m| {
             for one in CALCULATORS {
                 m.element("li", &[], |m| {
-                    m.leaf("a", &[("href", &format!("calc/{}", one.name))], &one.title);
+                    m.leaf(
+                        "a",
+                        &[("href", &visit.link(&format!("calc/{}", one.name)))],
+                        &one.title,
+                    );
                     m.leaf("p", &[], &one.question);
                 });
             }
@@ -41,28 +46,34 @@ pub(super) async fn list() -> Response<Body> {
 }
 
 /// The page of one.
-pub(super) async fn one(Path(name): Path<String>, RawQuery(given): RawQuery) -> Response<Body> {
+pub(super) async fn one(
+    visit: Visit,
+    Path(name): Path<String>,
+    RawQuery(given): RawQuery,
+) -> Response<Body> {
     let Some(calculator) = calculators::of(&name) else {
         return crate::guard::refused(StatusCode::NOT_FOUND, "there is no such calculator");
     };
     let form = Form::of(calculator.fields, &query::pairs(given.unwrap_or_default().as_bytes()));
     let answer = answer(calculator, &form);
     let page = Page {
+        visit: &visit,
         root: "../",
         path: "calc",
         title: calculator.title,
         lead: calculator.question,
         status: if answer.is_ok() { StatusCode::OK } else { StatusCode::UNPROCESSABLE_ENTITY },
     };
-    page.response(|m| content(m, &form, answer.as_ref()))
+    page.response(|m| content(m, &visit, &form, answer.as_ref()))
 }
 
-fn content(m: &mut Markup, form: &Form, answer: Result<&Answer, &Wrong>) {
+fn content(m: &mut Markup, visit: &Visit, form: &Form, answer: Result<&Answer, &Wrong>) {
     let wrong = answer.err();
     if let Some(wrong) = wrong {
         form::summary(m, wrong);
     }
     m.element("form", &[("method", &"get"), ("class", &"card"), ("novalidate", &"")], |m| {
+        visit.hidden(m);
         form.write(m, wrong);
         m.leaf("button", &[("type", &"submit"), ("class", &"primary")], &texts::COMPUTE);
     });
@@ -75,7 +86,7 @@ fn content(m: &mut Markup, form: &Form, answer: Result<&Answer, &Wrong>) {
         Err(_) => {}
     }
     m.element("p", &[("class", &"back")], |m| {
-        m.leaf("a", &[("href", &"../calc")], &texts::ALL_CALCULATORS);
+        m.leaf("a", &[("href", &visit.link("../calc"))], &texts::ALL_CALCULATORS);
     });
 }
 

@@ -1,6 +1,6 @@
 //! The glossary of the documentation as a page, with an anchor for each term.
 
-use super::layout::Page;
+use super::layout::{Page, Visit};
 use super::{calculators, texts};
 use axum::body::Body;
 use axum::http::{Response, StatusCode};
@@ -33,8 +33,9 @@ fn letter(term: &str) -> String {
     }
 }
 
-pub(super) async fn page() -> Response<Body> {
+pub(super) async fn page(visit: Visit) -> Response<Body> {
     let page = Page {
+        visit: &visit,
         root: "",
         path: "glossary",
         title: texts::GLOSSARY,
@@ -57,7 +58,7 @@ pub(super) async fn page() -> Response<Body> {
                 m.leaf("h2", &[("id", &id(letter))], letter);
                 m.element("dl", &[], |m| {
                     for (term, meaning) in terms {
-                        entry(m, term, meaning);
+                        entry(m, &visit, term, meaning);
                     }
                 });
             });
@@ -65,19 +66,19 @@ pub(super) async fn page() -> Response<Body> {
     })
 }
 
-fn entry(m: &mut Markup, term: &str, meaning: &str) {
+fn entry(m: &mut Markup, visit: &Visit, term: &str, meaning: &str) {
     let id = anchor(term);
     m.element("div", &[("id", &id)], |m| {
         m.element("dt", &[], |m| {
             m.leaf("a", &[("href", &format!("#{id}"))], &term);
         });
-        m.element("dd", &[], |m| inline(m, meaning));
+        m.element("dd", &[], |m| inline(m, visit, meaning));
     });
 }
 
 /// Markdown within a line: code, emphasis, and links, of which those to calculators lead to
 /// their pages; other pages of the documentation are not served.
-fn inline(m: &mut Markup, text: &str) {
+fn inline(m: &mut Markup, visit: &Visit, text: &str) {
     let mut rest = text;
     while let Some(at) = rest.find(['`', '*', '[']) {
         let (before, marked) = rest.split_at(at);
@@ -94,7 +95,7 @@ fn inline(m: &mut Markup, text: &str) {
             }),
             _ => inside.split_once("](").and_then(|(words, target)| {
                 let (target, after) = target.split_once(')')?;
-                link(m, words, target);
+                link(m, visit, words, target);
                 Some(after)
             }),
         };
@@ -106,13 +107,13 @@ fn inline(m: &mut Markup, text: &str) {
     m.text(&rest);
 }
 
-fn link(m: &mut Markup, words: &str, target: &str) {
+fn link(m: &mut Markup, visit: &Visit, words: &str, target: &str) {
     let name = words.strip_prefix("calc ").unwrap_or(words);
     match calculators::of(name).filter(|_| target.contains("calculators.md")) {
         Some(calculator) => {
-            let href = format!("calc/{}", calculator.name);
-            m.element("a", &[("href", &href)], |m| inline(m, words));
+            let href = visit.link(&format!("calc/{}", calculator.name));
+            m.element("a", &[("href", &href)], |m| inline(m, visit, words));
         }
-        None => inline(m, words),
+        None => inline(m, visit, words),
     }
 }

@@ -2,12 +2,60 @@
 
 use super::texts;
 use axum::body::Body;
+use axum::extract::FromRequestParts;
 use axum::http::header::{CONTENT_SECURITY_POLICY, HeaderValue};
+use axum::http::request::Parts;
 use axum::http::{Response, StatusCode};
 use report::html::{Attributes, Markup, policy_source};
+use std::convert::Infallible;
+
+/// The longest token that is passed on (`WebRequest::check`).
+const MAX_TOKEN: usize = 256;
+
+/// What a page's own address says of its visitor: the token, with which the speed test is opened.
+/// It is in links to this server's pages only, and no page tells another site its address.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Visit {
+    token: Option<String>,
+}
+
+impl Visit {
+    /// The visit of a query, whose token is passed on if it may be one.
+    pub(super) fn of(query: &str) -> Self {
+        let token = query.split('&').find_map(|pair| pair.strip_prefix("token="));
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
+        let token = token.filter(|token| (1..=MAX_TOKEN).contains(&token.len()));
+        Visit { token: token.filter(|token| token.bytes().all(is_plain)).map(str::to_owned) }
+    }
+
+    /// An address without a query, with the token.
+    pub(super) fn link(&self, address: &str) -> String {
+        match &self.token {
+            Some(token) => format!("{address}?token={token}"),
+            None => address.to_owned(),
+        }
+    }
+
+    /// The token in a form that is sent as a query.
+    pub(super) fn hidden(&self, m: &mut Markup) {
+        if let Some(token) = &self.token {
+            m.shape("input", &[("type", &"hidden"), ("name", &"token"), ("value", token)]);
+        }
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Visit {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(Visit::of(parts.uri.query().unwrap_or_default()))
+    }
+}
 
 /// A page.
 pub(super) struct Page<'a> {
+    /// The visit, whose token its links pass on.
+    pub(super) visit: &'a Visit,
     /// The way to the root: empty, or `../` for each directory.
     pub(super) root: &'static str,
     /// The page's path below the root, which the navigation marks.
@@ -70,7 +118,7 @@ impl Page<'_> {
     }
 
     fn header(&self, m: &mut Markup) {
-        let root = if self.root.is_empty() { "./" } else { self.root };
+        let root = self.visit.link(if self.root.is_empty() { "./" } else { self.root });
         m.element("header", &[], |m| {
             m.element("a", &[("class", &"brand"), ("href", &root)], |m| {
                 let icon = format!("{}favicon.svg", self.root);
@@ -80,10 +128,9 @@ impl Page<'_> {
             });
             m.element("nav", &[("aria-label", &texts::NAVIGATION)], |m| {
                 for (path, name) in texts::PAGES {
-                    let href = if path.is_empty() {
-                        root.to_owned()
-                    } else {
-                        format!("{}{path}", self.root)
+                    let href = match path {
+                        "" => root.clone(),
+                        path => self.visit.link(&format!("{}{path}", self.root)),
                     };
                     if path == self.path {
                         m.leaf("a", &[("href", &href), ("aria-current", &"page")], &name);

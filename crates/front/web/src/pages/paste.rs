@@ -1,7 +1,7 @@
 //! Text of other tools: counters and settings of a host, results of tests.
 
 use super::form::{self, Entry, Form, Kind, Wrong};
-use super::layout::Page;
+use super::layout::{Page, Visit};
 use super::{query, texts};
 use crate::{Connection, guard};
 use axum::body::{self, Body};
@@ -115,12 +115,12 @@ enum Read {
     Transfers(Vec<ExplainedTransfer>),
 }
 
-pub(super) async fn check() -> Response<Body> {
-    CHECK.page(&Form::of(CHECK.fields, &[]), "", None)
+pub(super) async fn check(visit: Visit) -> Response<Body> {
+    CHECK.page(&visit, &Form::of(CHECK.fields, &[]), "", None)
 }
 
-pub(super) async fn explain() -> Response<Body> {
-    EXPLAIN.page(&Form::of(EXPLAIN.fields, &[]), "", None)
+pub(super) async fn explain(visit: Visit) -> Response<Body> {
+    EXPLAIN.page(&visit, &Form::of(EXPLAIN.fields, &[]), "", None)
 }
 
 pub(super) async fn checked(request: Request) -> Response<Body> {
@@ -136,12 +136,13 @@ async fn posted(paste: &'static Paste, request: Request) -> Response<Body> {
     let Some(_reading) = Reading::begin(key) else {
         return guard::too_many(texts::BUSY, RETRY_AFTER);
     };
+    let visit = Visit::of(request.uri().query().unwrap_or_default());
     let body = match timeout(MAX_TIME, body_of(request)).await {
         Err(_) => return guard::refused(StatusCode::REQUEST_TIMEOUT, texts::TOO_SLOW),
         Ok(Err((status, why))) => return guard::refused(status, why),
         Ok(Ok(body)) => body,
     };
-    let answered = spawn_blocking(move || paste.answered(&body)).await;
+    let answered = spawn_blocking(move || paste.answered(&visit, &body)).await;
     answered.unwrap_or_else(|_| {
         let why = "the text could not be read";
         guard::refused(StatusCode::INTERNAL_SERVER_ERROR, why)
@@ -171,10 +172,10 @@ fn check_headers(headers: &HeaderMap) -> Result<(), (StatusCode, &'static str)> 
 static READING: LazyLock<Mutex<HashMap<Option<AddressKey>, u32>>> = LazyLock::new(Mutex::default);
 
 /// A text that is being read; it counts until it is dropped.
-struct Reading(Option<AddressKey>);
+pub(crate) struct Reading(Option<AddressKey>);
 
 impl Reading {
-    fn begin(key: Option<AddressKey>) -> Option<Self> {
+    pub(crate) fn begin(key: Option<AddressKey>) -> Option<Self> {
         let mut reading = READING.lock().unwrap_or_else(PoisonError::into_inner);
         let total: u32 = reading.values().sum();
         let own = reading.get(&key).copied().unwrap_or_default();
@@ -198,7 +199,7 @@ impl Drop for Reading {
 
 impl Paste {
     /// The page that answers a form.
-    fn answered(&self, body: &[u8]) -> Response<Body> {
+    fn answered(&self, visit: &Visit, body: &[u8]) -> Response<Body> {
         let pairs = query::pairs(body);
         let text = pairs.iter().find(|(name, _)| name == TEXT).map_or("", |(_, text)| text);
         if text.len() > MAX_TEXT {
@@ -206,14 +207,21 @@ impl Paste {
         }
         let form = Form::of(self.fields, &pairs);
         let read = (self.answer)(text, &form);
-        self.page(&form, text, Some(&read))
+        self.page(visit, &form, text, Some(&read))
     }
 
-    fn page(&self, form: &Form, text: &str, read: Option<&Result<Read, Wrong>>) -> Response<Body> {
+    fn page(
+        &self,
+        visit: &Visit,
+        form: &Form,
+        text: &str,
+        read: Option<&Result<Read, Wrong>>,
+    ) -> Response<Body> {
         let wrong = read.and_then(|read| read.as_ref().err());
         let status =
             if wrong.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
-        let page = Page { root: "", path: self.path, title: self.title, lead: self.lead, status };
+        let Paste { path, title, lead, .. } = *self;
+        let page = Page { visit, root: "", path, title, lead, status };
         page.response(|m| {
             if let Some(wrong) = wrong {
                 form::summary(m, wrong);
@@ -221,13 +229,13 @@ impl Paste {
             if let Some(Ok(read)) = read {
                 m.element("div", &[("class", &"outcome")], |m| outcome(m, read));
             }
-            self.form(m, form, text, wrong);
+            self.form(m, &visit.link(self.path), form, text, wrong);
         })
     }
 
-    fn form(&self, m: &mut Markup, form: &Form, text: &str, wrong: Option<&Wrong>) {
+    fn form(&self, m: &mut Markup, action: &str, form: &Form, text: &str, wrong: Option<&Wrong>) {
         let attributes: html::Attributes<'_> =
-            &[("method", &"post"), ("action", &self.path), ("class", &"card paste")];
+            &[("method", &"post"), ("action", &action), ("class", &"card paste")];
         m.element("form", attributes, |m| {
             m.element("dl", &[("class", &"commands")], |m| {
                 for (command, what) in self.commands {

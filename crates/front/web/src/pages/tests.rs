@@ -385,3 +385,52 @@ fn style_sheets_are_served_and_pages_lead_to_each_other() {
         assert!(!page.contains("http://") && !page.contains("https://"), "{path}");
     }
 }
+
+#[test]
+fn pages_pass_the_token_on_to_this_servers_pages_alone() {
+    let links = |text: &str| -> Vec<String> {
+        let rest = text.split("<a ").skip(1).filter_map(|rest| rest.split("href=\"").nth(1));
+        rest.map(|rest| rest.split('"').next().unwrap().to_owned()).collect()
+    };
+    for path in ["/calc", "/calc/bdp", "/glossary", "/check", "/explain"] {
+        let got = get(&format!("{path}?token=a-b_c.d~1"));
+        let own = links(&got.text).into_iter().filter(|href| !href.starts_with('#'));
+        for href in own.inspect(|href| assert!(!href.contains("//"), "{href}")) {
+            assert!(href.ends_with("?token=a-b_c.d~1"), "{path}: {href}");
+        }
+        assert!(got.text.contains("href=\"./?token=") || got.text.contains("href=\"../?token="));
+        assert!(!get(path).text.contains("token="), "{path}");
+        // What is no token is not repeated.
+        let long = "a".repeat(257);
+        for wrong in ["", "%22%3E", "a\"b", "a<b", &long] {
+            assert!(!get_raw(&format!("{path}?token={wrong}")).contains("token="), "{path}");
+        }
+    }
+    let form = get("/calc/bdp?token=secret&rate=1gbit&rtt=100ms").text;
+    let hidden = "<input type=\"hidden\" name=\"token\" value=\"secret\"";
+    assert!(form.contains(hidden), "{form}");
+    let sent = post("/explain?token=secret", format!("text={}", encoded(IPERF3))).text;
+    assert!(sent.contains("action=\"explain?token=secret\""), "{sent}");
+}
+
+/// The text of a page whose address a browser would have escaped.
+fn get_raw(path: &str) -> String {
+    let request = Request::builder().uri(path.replace(['"', '<'], "%22"));
+    ask(request.body(Body::empty()).unwrap()).text
+}
+
+#[test]
+fn the_reports_style_sheet_is_compressed_and_tagged() {
+    let ask = |name: &str, value: &str| {
+        let request = Request::builder().uri("/report.css").header(name, value);
+        let request = request.body(Body::empty()).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let service = TowerToHyperService::new(routes::<()>().with_state(()));
+        let response: Response<Body> = runtime.block_on(service.call(request)).unwrap();
+        (response.status(), response.headers().clone())
+    };
+    let (_, headers) = ask("accept-encoding", "gzip");
+    assert_eq!(headers["content-encoding"], "gzip");
+    let (status, _) = ask("if-none-match", headers["etag"].to_str().unwrap());
+    assert_eq!(status, 304);
+}

@@ -64,3 +64,54 @@ pub(super) const BUSY: &str =
     "too many texts of this address, or of all, are being read; try again";
 pub(super) const ENCODED: &str = "compressed requests are not accepted";
 pub(super) const NOT_A_FORM: &str = "only application/x-www-form-urlencoded is accepted";
+
+pub(super) const RESULT: &str = "Result of";
+pub(super) const RESULT_LEAD: &str =
+    "A speed test between a visitor's browser and this server. Whoever has the link can see it.";
+pub(super) const RESULT_INVALID: &str = "This result is invalid";
+pub(super) const RESULT_FIGURES: &str = "Figures";
+pub(super) const RESULT_HEADS: [&str; 3] = ["Figure", "Measured", "95 % interval"];
+pub(super) const RESULT_EXPERIMENTS: &str = "What the experiments showed";
+pub(super) const RESULT_REMEDIES: &str = "What would help";
+pub(super) const RESULT_AT_SERVER: &str = "On the server";
+pub(super) const RESULT_AT_VISITOR: &str = "On the visitor's system";
+pub(super) const RESULT_GAIN: &str = "Predicted gain of the best of them";
+pub(super) const RESULT_STEPS: &str = "What was measured";
+pub(super) const RESULT_STEP_HEADS: [&str; 4] = ["Measurement", "Rate", "RTT", "Finding"];
+pub(super) const RESULT_DIFFERS: &str = "What other tests would have shown";
+pub(super) const RESULT_DIFFERS_HEADS: [&str; 3] = ["Method", "Would show", "Rule"];
+pub(super) const RESULT_FILES: &str = "Files";
+pub(super) const RESULT_FILES_NOTE: &str =
+    "The result, its samples, and the measurement of each step, which longhaul explain FILE reads.";
+/// Figures that are words, and their places in a result.
+pub(super) const RESULT_GRADES: [(&str, &str); 2] =
+    [("Bufferbloat grade", "/result/bufferbloat/grade"), ("Limit", "/result/finding/limit")];
+
+pub(super) const DOWNLOAD_ONE: &str = "Download, 1 connection";
+pub(super) const DOWNLOAD: &str = "Download, several connections";
+pub(super) const UPLOAD_ONE: &str = "Upload, 1 connection";
+pub(super) const UPLOAD: &str = "Upload, several connections";
+pub(super) const RTT_IDLE: &str = "Idle RTT";
+pub(super) const RTT_DOWNLOAD: &str = "RTT during download";
+pub(super) const RTT_UPLOAD: &str = "RTT during upload";
+pub(super) const JITTER: &str = "Jitter";
+pub(super) const LOSS: &str = "Loss";
+pub(super) const RPM: &str = "Responsiveness";
+
+pub(super) const COMPARE: &str = "Compare two results";
+pub(super) const COMPARE_LEAD: &str =
+    "Two kept results side by side, and whether they differ by more than they vary.";
+pub(super) const COMPARE_FIGURE: &str = "Figure";
+pub(super) const COMPARE_DIFFERENCE: &str = "Second against first";
+pub(super) const COMPARE_HIGHER: &str = "higher";
+pub(super) const COMPARE_LOWER: &str = "lower";
+pub(super) const COMPARE_CANNOT_TELL: &str = "cannot tell: the intervals overlap";
+pub(super) const COMPARE_NO_INTERVAL: &str = "cannot tell: no interval";
+pub(super) const COMPARE_NOTE: &str = "In parentheses the 95 % interval, of the means of ten parts of the measurement: how much the \
+     figure varied within it. It says nothing of other times of the day.";
+pub(super) const COMPARE_MISSING: &str =
+    "One of the results is not here: it was deleted, or has given way to newer ones.";
+pub(super) const COMPARE_FIRST: &str = "First result";
+pub(super) const COMPARE_SECOND: &str = "Second result";
+pub(super) const COMPARE_HINT: &str = "Its link, or its ID";
+pub(super) const COMPARE_RUN: &str = "Compare";

@@ -2,8 +2,8 @@
 
 use super::bulk::Budget;
 use super::message::{PageMessage, Plan, Platform, Purpose, ServerMessage, StepKind, VERSION};
-use super::result;
 use super::step::{Ended, Outcome, REQUESTS, Stage, problem};
+use super::{kept, result};
 use crate::{Shared, WebEvent};
 use diagnose::deciding::{Change, Decision, Observation, decision};
 use host::clock;
@@ -149,6 +149,7 @@ impl Conductor<'_> {
             tls: self.shared.request.tls != crate::Tls::None,
             max_bytes,
             seconds: planned,
+            history: self.shared.history.is_some(),
             steps: &steps,
         };
         stage.say(&welcome).await?;
@@ -168,6 +169,13 @@ impl Conductor<'_> {
             }
         }
         let finished = result::of(&self.outcomes, &self.decided, platform, id);
+        if let Some(history) = self.shared.history.clone() {
+            // Before the page is told: it may keep the result at once.
+            let (run, result) = (id.to_owned(), serde_json::json!(finished));
+            let outcomes = std::mem::take(&mut self.outcomes);
+            let offer = move || history.offer(&run, kept::of(result, outcomes));
+            let _ = tokio::task::spawn_blocking(offer).await;
+        }
         stage.say(&ServerMessage::Result(&finished)).await?;
         Ok(finished)
     }

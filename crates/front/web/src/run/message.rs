@@ -1,5 +1,6 @@
 //! The messages of the protocol `longhaul.web.1` (docs/design/web.md).
 
+use super::interval::Interval;
 use record::Finding;
 use serde::{Deserialize, Serialize};
 
@@ -45,6 +46,8 @@ pub(super) struct PageReport {
     #[serde(default)]
     pub(super) hidden: bool,
     pub(super) busy: Option<f64>,
+    /// How often a thread of the page with nothing to do was delayed: the load of its machine.
+    pub(super) machine_busy: Option<f64>,
     pub(super) longest_stall_ms: Option<f64>,
     #[serde(default)]
     pub(super) dropped: u64,
@@ -119,7 +122,8 @@ impl PageMessage {
                     })
             }
             PageMessage::Page(report) => {
-                report.busy.is_none_or(|busy| in_range(busy, 16.0))
+                let shares = [report.busy, report.machine_busy];
+                shares.into_iter().flatten().all(|busy| in_range(busy, 16.0))
                     && report.longest_stall_ms.is_none_or(|ms| in_range(ms, 1e9))
             }
         };
@@ -164,6 +168,8 @@ pub(super) struct StepResult {
     pub(super) kind: StepKind,
     pub(super) congestion: Option<String>,
     pub(super) rate: Option<f64>,
+    /// Confidence interval of the rate.
+    pub(super) interval: Option<Interval>,
     pub(super) average: Option<f64>,
     pub(super) bytes: u64,
     pub(super) seconds: f64,
@@ -173,6 +179,9 @@ pub(super) struct StepResult {
     pub(super) rtt_idle: Option<f64>,
     pub(super) rtt_loaded: Option<f64>,
     pub(super) jitter: Option<f64>,
+    /// Confidence intervals of the RTT, without load or under it, and of the jitter.
+    pub(super) rtt_interval: Option<Interval>,
+    pub(super) jitter_interval: Option<Interval>,
     pub(super) finding: Option<Finding>,
     pub(super) sentence: Option<String>,
 }
@@ -189,6 +198,8 @@ pub(super) enum ServerMessage<'a> {
         tls: bool,
         max_bytes: u64,
         seconds: f64,
+        /// Whether a result can be kept on the server.
+        history: bool,
         steps: &'a [Plan],
     },
     Step {
@@ -258,6 +269,7 @@ mod tests {
             &format!(r#"{{"type":"probes","step":1,"on":"own","replies":[{many}]}}"#),
             r#"{"type":"page","step":1,"busy":-1,"longest_stall_ms":0}"#,
             r#"{"type":"page","step":1,"busy":1e9,"longest_stall_ms":0}"#,
+            r#"{"type":"page","step":1,"machine_busy":-1}"#,
         ] {
             assert!(PageMessage::parse(text).is_err(), "{text}");
         }

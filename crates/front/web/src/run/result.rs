@@ -2,6 +2,7 @@
 
 use super::conductor::system;
 use super::differs::{self, Method};
+use super::interval::Intervals;
 use super::message::{Platform, StepKind};
 use super::step::Outcome;
 use diagnose::latency;
@@ -18,6 +19,8 @@ const MIN_FOR_RPM: usize = 10;
 const KEPT: f64 = 0.95;
 /// Probes in the first second of load meet queues that are not full yet.
 const LOADED_FROM_S: f64 = 1.0;
+/// The share of delays of an idle thread from which a machine is busy with other work.
+const BUSY_MACHINE: f64 = 0.5;
 /// Remedies of a result.
 const MAX_REMEDIES: usize = 3;
 
@@ -74,6 +77,9 @@ pub(super) struct ShownRemedy {
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(super) struct Gain {
+    /// Whose remedy it is: `visitor` or `server`.
+    #[serde(rename = "where")]
+    pub(super) place: &'static str,
     pub(super) factor: f64,
     pub(super) low: Option<f64>,
     pub(super) high: Option<f64>,
@@ -96,6 +102,8 @@ pub(super) struct RunResult {
     pub(super) verdicts: Option<Verdicts>,
     pub(super) finding: Option<ShownFinding>,
     pub(super) remedies: Vec<ShownRemedy>,
+    /// Confidence intervals of the figures.
+    pub(super) intervals: Intervals,
     pub(super) gain: Option<Gain>,
     pub(super) differs: Vec<Method>,
     pub(super) valid: bool,
@@ -156,8 +164,9 @@ pub(super) fn of(
         verdicts: aim::verdicts(&figures),
         finding: finding.map(|finding| shown(finding, decided, explained)),
         remedies: finding.map(|finding| remedies(finding, platform)).unwrap_or_default(),
-        gain: finding.and_then(gain),
+        gain: finding.and_then(|finding| gain(finding, platform, explained)),
         differs: steps.differs(),
+        intervals: steps.intervals(idle, down, up),
         valid: invalid_because.is_empty(),
         invalid_because,
     }
@@ -196,6 +205,25 @@ impl<'a> Steps<'a> {
         self.of(StepKind::Download, false)
             .or(self.of(StepKind::Download, true))
             .or(self.of(StepKind::Upload, false))
+    }
+
+    fn intervals(
+        &self,
+        idle: Option<&Outcome>,
+        down: Option<&Outcome>,
+        up: Option<&Outcome>,
+    ) -> Intervals {
+        let rate = |kind, several| self.of(kind, several)?.result.interval;
+        Intervals {
+            download_one: rate(StepKind::Download, false),
+            download_several: rate(StepKind::Download, true),
+            upload_one: rate(StepKind::Upload, false),
+            upload_several: rate(StepKind::Upload, true),
+            rtt_idle: idle.and_then(|outcome| outcome.result.rtt_interval),
+            rtt_download: down.and_then(|outcome| outcome.result.rtt_interval),
+            rtt_upload: up.and_then(|outcome| outcome.result.rtt_interval),
+            jitter: idle.and_then(|outcome| outcome.result.jitter_interval),
+        }
     }
 
     fn differs(&self) -> Vec<Method> {
@@ -239,12 +267,15 @@ fn shown(finding: &Finding, decided: &[Decided], outcome: Option<&Outcome>) -> S
     let told = decided.iter().rev().find_map(|decided| decided.limit);
     let limit = told.or(finding.limit);
     let likely = finding.posterior.iter().find(|likely| Some(likely.limit) == limit);
+    let is_loaded = outcome.and_then(|outcome| outcome.machine_busy) >= Some(BUSY_MACHINE);
     let mut sentence = finding.sentence.clone();
     let browser = outcome
         .filter(|outcome| outcome.plan.kind == StepKind::Download)
         .and_then(|outcome| outcome.measurement.as_ref()?.receiver_cpu);
     if limit == Some(Limit::Cpu) && browser.is_some_and(|busy| busy >= 0.9) {
         sentence = format!("Your browser was the limit: its thread used a whole core. {sentence}");
+    } else if is_loaded && matches!(limit, Some(Limit::Cpu | Limit::SlowReceiver)) {
+        sentence = format!("This computer was busy: other work delayed the browser. {sentence}");
     } else if limit == Some(Limit::SlowReceiver) {
         sentence = format!("Your browser was the limit: it reads too slowly. {sentence}");
     }
@@ -258,20 +289,29 @@ fn shown(finding: &Finding, decided: &[Decided], outcome: Option<&Outcome>) -> S
     }
 }
 
-fn gain(finding: &Finding) -> Option<Gain> {
-    let best = finding.remedies.iter().filter_map(|remedy| remedy.expects_bps).max()?;
-    let factor = best.as_f64() / finding.throughput_bps.as_f64();
-    (factor.is_finite() && factor > 1.0).then_some(Gain { factor, low: None, high: None })
+/// The gain by the best of the remedies that are shown, over the transfer that they are for.
+fn gain(finding: &Finding, platform: Platform, outcome: Option<&Outcome>) -> Option<Gain> {
+    let expected = |(remedy, shown): (&Remedy, ShownRemedy)| Some((remedy.expects_bps?, shown));
+    let (best, shown) = possible(finding, platform)
+        .filter_map(expected)
+        .max_by(|(one, _), (other, _)| one.as_f64().total_cmp(&other.as_f64()))?;
+    let over = |rate: f64| Some(best.as_f64() / rate).filter(|factor| factor.is_finite());
+    let factor = over(finding.throughput_bps.as_f64()).filter(|factor| *factor > 1.0)?;
+    let measured = outcome.and_then(|outcome| outcome.result.interval);
+    let end = |end: usize| measured.and_then(|interval| over(*interval.get(end)?));
+    Some(Gain { place: shown.place, factor, low: end(1), high: end(0) })
 }
 
 fn remedies(finding: &Finding, platform: Platform) -> Vec<ShownRemedy> {
-    finding
-        .remedies
-        .iter()
-        .filter(|remedy| applies(&remedy.command))
-        .take(MAX_REMEDIES)
-        .map(|remedy| shown_remedy(remedy, finding, platform))
-        .collect()
+    possible(finding, platform).map(|(_, shown)| shown).collect()
+}
+
+/// The remedies that a visitor with this system, or whoever runs the server, can carry out.
+fn possible(finding: &Finding, platform: Platform) -> impl Iterator<Item = (&Remedy, ShownRemedy)> {
+    let applying = finding.remedies.iter().filter(|remedy| applies(&remedy.command));
+    let shown = applying.map(move |remedy| (remedy, shown_remedy(remedy, finding, platform)));
+    let has_line = |shown: &ShownRemedy| shown.line.is_some() || shown.platform.is_none();
+    shown.filter(move |(_, shown)| has_line(shown)).take(MAX_REMEDIES)
 }
 
 /// Whether a visitor, or whoever runs the server, can do this: the length and the limits of a test
@@ -367,12 +407,15 @@ mod tests {
         assert_eq!(linux, r#"sudo sysctl -w net.ipv4.tcp_rmem="4096 131072 16777216""#);
         assert!(line(Platform::MacOs).unwrap().contains("autorcvbufmax"));
         assert!(line(Platform::Windows).unwrap().contains("netsh"));
-        assert_eq!(line(Platform::Ios), None);
+        // No setting of a phone does this, so it is neither shown nor a gain.
+        assert_eq!(remedies(&finding(), Platform::Ios), Vec::new());
+        assert_eq!(gain(&finding(), Platform::Ios, None), None);
         let mut longer = finding();
         longer.remedies[0].command = RemedyCommand::Seconds(60);
         assert_eq!(remedies(&longer, Platform::Linux), Vec::new());
-        let best = gain(&finding()).unwrap();
-        assert!((best.factor - 2.5).abs() < 1e-9);
+        assert_eq!(gain(&longer, Platform::Linux, None), None);
+        let best = gain(&finding(), Platform::Linux, None).unwrap();
+        assert!((best.factor - 2.5).abs() < 1e-9 && best.place == "visitor");
     }
 
     #[test]

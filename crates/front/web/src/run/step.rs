@@ -1,6 +1,7 @@
 //! One step of a run: its flows are opened, run for a time and are measured.
 
 use super::bulk::{self, Budget, BulkFlow};
+use super::interval;
 use super::message::{
     MAX_FLOWS, PageMessage, PageReport, Plan, ProbePlace, Probes, ServerMessage, StepKind,
     StepResult,
@@ -88,6 +89,8 @@ pub(super) struct Outcome {
     pub(super) loaded: Vec<LatencyProbe>,
     pub(super) total: Vec<(f64, u64)>,
     pub(super) loss: Option<f64>,
+    /// The load of the browser's machine, as a share of the delays of an idle thread.
+    pub(super) machine_busy: Option<f64>,
 }
 
 impl Outcome {
@@ -341,7 +344,12 @@ impl Stage {
         let finding = measurement.as_ref().map(diagnose::explain);
         let invalid_because = invalid(&plan, &board, ending, seconds);
         let rate = finding.as_ref().map(|finding| finding.throughput_bps.as_f64());
+        let measured = finding.as_ref().map(|finding| (finding.steady, finding.throughput_bps));
         let result = StepResult {
+            interval: measured
+                .and_then(|(steady, rate)| interval::of_rate(&series.total, steady, rate.as_f64())),
+            rtt_interval: interval::of_figure(&rtts, statistics::median),
+            jitter_interval: interval::of_figure(&rtts, jitter),
             step: board.step,
             kind: plan.kind,
             congestion: congestion.filter(|_| plan.kind == StepKind::Download),
@@ -360,6 +368,7 @@ impl Stage {
         };
         Outcome {
             loss: series.loss(),
+            machine_busy: board.report.and_then(|report| report.machine_busy),
             total: series.total,
             own: board.own,
             loaded: board.loaded,

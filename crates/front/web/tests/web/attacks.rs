@@ -249,3 +249,16 @@ fn the_page_is_served_over_tls() {
     // Plain HTTP to this port is no handshake.
     assert_eq!(get(&server, "/", "").0, 0);
 }
+
+#[test]
+fn a_refused_probe_gives_its_place_back() {
+    let server = Server::start(short());
+    let (_control, welcome) = begin(server.address);
+    let target = format!("/api/run/{}/probe", welcome["run"].as_str().unwrap());
+    for _ in 0..5 {
+        assert_eq!(get(&server, &target, "").0, 400);
+    }
+    let kept = [Socket::open(server.address, &target), Socket::open(server.address, &target)];
+    assert_eq!(Socket::try_open(server.address, &target, "").err(), Some(409));
+    drop(kept);
+}

@@ -1,0 +1,49 @@
+//! What is kept of a run, if its visitor asks for it: the result, its steps, and the measurement of
+//! each. Nothing in it says who the visitor was.
+
+use super::step::Outcome;
+use crate::history::{Kept, SCHEMA};
+use record::{LatencyProbe, Measurement};
+use serde_json::{Value, json};
+
+/// A run as it is kept. The document has everything but the samples.
+pub(super) fn of(mut result: Value, outcomes: Vec<Outcome>) -> Kept {
+    // Whoever has the link does not learn the run's ID, with which the visitor kept it.
+    result["run"] = Value::Null;
+    let mut measurements = Vec::new();
+    let mut steps = Vec::new();
+    for outcome in outcomes {
+        let mut step = json!(outcome.result);
+        if let Some(finding) = step["finding"].as_object_mut() {
+            // A command with the visitor's address.
+            finding.remove("next");
+        }
+        step["experiment"] = json!(outcome.plan.congestion);
+        step["probes"] = json!({"own": times(&outcome.own), "loaded": times(&outcome.loaded)});
+        step["measured"] = json!(outcome.measurement.is_some());
+        steps.push(step);
+        if let Some(measurement) = outcome.measurement.map(without_address) {
+            let text = serde_json::to_vec(&measurement).unwrap_or_default();
+            measurements.push((outcome.result.step, text));
+        }
+    }
+    let document = json!({
+        "schema": SCHEMA,
+        "version": env!("CARGO_PKG_VERSION"),
+        "at": host::clock::unix_seconds(),
+        "result": result,
+        "steps": steps,
+    });
+    Kept::pack(&document, measurements)
+}
+
+/// When each probe was sent, in seconds of its step, and its RTT in ms.
+fn times(probes: &[LatencyProbe]) -> Vec<(f64, Option<f64>)> {
+    probes.iter().map(|probe| (probe.at_s, probe.rtt_ms)).collect()
+}
+
+fn without_address(mut measurement: Measurement) -> Measurement {
+    measurement.spec.target = "visitor".to_owned();
+    measurement.spec.port = 0;
+    measurement
+}
