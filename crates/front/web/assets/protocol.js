@@ -18,9 +18,9 @@ const MAX_STEP_SECONDS = 60;
 /** @typedef {{limit: string | null, sentence: string | null, equation: string | null, probability: number | null, posterior: Alternative[], experiments: string[]}} Finding */
 /** @typedef {{type: "step-result", step: number, rate: number | null, bytes: number | null, flows: number | null, valid: boolean, invalidBecause: string[], rttIdle: number | null, rttLoaded: number | null, congestion: string | null, sentence: string | null, limit: string | null}} StepResult */
 /** @typedef {{oneFlow: number | null, severalFlows: number | null, flows: number | null}} Direction */
-/** @typedef {{where: string | null, platform: string | null, line: string | null, why: string | null}} Remedy */
+/** @typedef {{where: string | null, platform: string | null, line: string | null, why: string | null, gain: Gain | null}} Remedy */
 /** @typedef {[low: number, high: number]} Interval */
-/** @typedef {{factor: number, where: string | null, low: number | null, high: number | null}} Gain */
+/** @typedef {{factor: number, where: string | null, low: number | null, high: number | null, basis: string | null}} Gain */
 /** @typedef {{method: string, rate: number | null, rule: string | null}} Differing */
 /** @typedef {{streaming: string | null, gaming: string | null, calls: string | null}} Verdicts */
 /**
@@ -39,6 +39,7 @@ const MAX_STEP_SECONDS = 60;
  * @property {Verdicts | null} verdicts
  * @property {Finding | null} finding
  * @property {Remedy[]} remedies
+ * @property {Remedy[]} uploadRemedies
  * @property {Record<string, Interval | null>} intervals
  * @property {Gain | null} gain
  * @property {Differing[]} differs
@@ -133,14 +134,24 @@ function intervals(value) {
   return found;
 }
 
+/** @param {unknown} json @returns {Gain | null} */
+function gain(json) {
+  const { factor, where, low, high, basis } = object(json);
+  const known = number(factor);
+  return known === null ? null : { factor: known, where: text(where), low: number(low), high: number(high), basis: text(basis) };
+}
+
+/** @param {Json} json @returns {Remedy} */
+function remedy(json) {
+  return { where: text(json.where), platform: text(json.platform), line: text(json.line), why: text(json.why), gain: gain(json.gain) };
+}
+
 /** @param {Json} json @returns {Result} */
 function result(json) {
   const bufferbloat = isObject(json.bufferbloat) ? json.bufferbloat : null;
   const loss = object(json.loss);
   const ratio = number(loss.ratio);
   const verdicts = isObject(json.verdicts) ? json.verdicts : null;
-  const gain = object(json.gain);
-  const factor = number(gain.factor);
   return {
     type: "result",
     download: direction(json.download),
@@ -159,13 +170,9 @@ function result(json) {
       calls: text(verdicts.calls),
     },
     finding: finding(json.finding),
-    remedies: list(json.remedies).filter(isObject).map((remedy) => ({
-      where: text(remedy.where),
-      platform: text(remedy.platform),
-      line: text(remedy.line),
-      why: text(remedy.why),
-    })),
-    gain: factor === null ? null : { factor, where: text(gain.where), low: number(gain.low), high: number(gain.high) },
+    remedies: list(json.remedies).filter(isObject).map(remedy),
+    uploadRemedies: list(json.upload_remedies).filter(isObject).map(remedy),
+    gain: gain(json.gain),
     intervals: intervals(json.intervals),
     differs: list(json.differs).filter(isObject).flatMap((row) => {
       const method = text(row.method);

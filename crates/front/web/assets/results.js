@@ -205,10 +205,12 @@ function selected(element) {
 }
 
 /** @param {Remedy} remedy */
-function remedyItem({ where, platform, line, why }) {
+function remedyItem({ where, platform, line, why, gain }) {
   const title = where === null ? null
     : fill(named(texts.finding.where, where), { platform: named(texts.finding.platform, platform ?? "other") });
-  return html("li", {}, title && html("h4", {}, title), line && copyButton(line), why && html("p", {}, why));
+  return html("li", {}, title && html("h4", {}, title), line && copyButton(line),
+    gain && html("p", { class: "remedy-gain" }, fill(named(texts.finding.basis, gain.basis ?? "predicted"), { factor: factor(gain.factor) })),
+    why && html("p", {}, why));
 }
 
 /** @param {Result} result */
@@ -220,7 +222,7 @@ function gain({ gain: predicted, download, finding }) {
   const rates = now === null || finding?.limit === null ? null
     : fill(texts.finding.gainRate, { rate: rate(now * predicted.factor), now: rate(now) });
   return html("div", { class: "gain" },
-    html("h3", {}, texts.finding.gain),
+    html("h3", {}, predicted.basis === "measured" ? texts.finding.gainMeasured : texts.finding.gain),
     predicted.where === null ? null : html("p", {}, fill(named(texts.finding.where, predicted.where), { platform: named(texts.finding.platform, "other") })),
     html("p", { class: "gain-factor" }, fill(texts.finding.gainFactor, { factor: factor(predicted.factor) })),
     interval && html("p", {}, interval),
@@ -229,7 +231,7 @@ function gain({ gain: predicted, download, finding }) {
 
 /** @param {Result} result */
 export function findingCard(result) {
-  const { finding, remedies } = result;
+  const { finding, remedies, uploadRemedies } = result;
   const section = html("section", { class: "finding", "aria-labelledby": "finding-heading" },
     html("h2", { id: "finding-heading" }, texts.finding.heading));
   if (finding === null || (finding.sentence === null && finding.limit === null)) {
@@ -256,6 +258,9 @@ export function findingCard(result) {
   const help = html("div", { class: "help" }, html("h3", {}, texts.finding.remedies),
     remedies.length ? html("ul", {}, ...remedies.map(remedyItem)) : html("p", {}, isSaturated(limit) ? texts.finding.noRemedySaturated : texts.finding.noRemedy));
   section.append(html("div", { class: "advice" }, help, gain(result)));
+  if (uploadRemedies.length) {
+    section.append(html("div", { class: "help" }, html("h3", {}, texts.finding.uploadRemedies), html("ul", {}, ...uploadRemedies.map(remedyItem))));
+  }
   return section;
 }
 

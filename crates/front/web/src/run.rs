@@ -1,5 +1,6 @@
 //! Runs of the speed test: the server conducts, the page carries out (docs/design/web.md).
 
+mod advice;
 pub(crate) mod bulk;
 mod conductor;
 mod differs;

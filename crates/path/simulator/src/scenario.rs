@@ -122,6 +122,30 @@ impl Scenario {
         seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(self.number as u64)
     }
 
+    /// The settings of both hosts, for real ones: buffers, windows, ECN, and those of its own.
+    #[must_use]
+    pub fn host_sysctls(&self) -> Vec<(String, String)> {
+        let mut all = Vec::new();
+        let mut set = |key: &str, value: String| all.push((format!("net.ipv4.{key}"), value));
+        // At least two segments with the kernel's own overhead.
+        let triple = |bytes: u64| {
+            let bytes = bytes.clamp(8192, i32::MAX.unsigned_abs().into());
+            format!("4096 {} {bytes}", bytes.min(131_072))
+        };
+        if let Some(buffer) = self.send_buffer {
+            set("tcp_wmem", triple(buffer.bytes()));
+        }
+        if let Some(window) = self.receive_window {
+            // Half of the buffer becomes window.
+            set("tcp_rmem", triple(window.bytes().saturating_mul(2)));
+        }
+        if self.ecn {
+            set("tcp_ecn", "1".to_owned());
+        }
+        all.extend(self.sysctls.iter().cloned());
+        all
+    }
+
     /// Checks the bounds; [`Scenario::run`] checks the path too.
     ///
     /// # Errors

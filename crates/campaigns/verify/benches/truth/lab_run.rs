@@ -129,7 +129,7 @@ impl Drop for Ending<'_> {
 /// also what captures at both hosts show.
 pub(crate) fn run(case: &Scenario, seed: u64, captures: bool) -> Fallible<LabRun> {
     let path = format!("{},seed={}", case.path, case.path_seed(seed)).parse()?;
-    let plan = Plan::pair(path, case.congestion.name(), &sysctls(case), true);
+    let plan = Plan::pair(path, case.congestion.name(), &case.host_sysctls(), true);
     let lab = Lab::start(&plan, Options::default())?;
     lab.log_intervals();
     let records = match captures {
@@ -200,28 +200,6 @@ pub(crate) fn run(case: &Scenario, seed: u64, captures: bool) -> Fallible<LabRun
 /// The hosts that the data comes from and goes to.
 fn ends(lab: &Lab, reverse: bool) -> (&LabHost, &LabHost) {
     if reverse { (lab.server(), lab.client()) } else { (lab.client(), lab.server()) }
-}
-
-fn sysctls(case: &Scenario) -> Vec<(String, String)> {
-    let mut all = Vec::new();
-    let mut set = |key: &str, value: String| all.push((format!("net.ipv4.{key}"), value));
-    // At least two segments with the kernel's own overhead.
-    let triple = |bytes: u64| {
-        let bytes = bytes.clamp(8192, i32::MAX.unsigned_abs().into());
-        format!("4096 {} {bytes}", bytes.min(131_072))
-    };
-    if let Some(buffer) = case.send_buffer {
-        set("tcp_wmem", triple(buffer.bytes()));
-    }
-    if let Some(window) = case.receive_window {
-        // Half of the buffer becomes window.
-        set("tcp_rmem", triple(window.bytes().saturating_mul(2)));
-    }
-    if case.ecn {
-        set("tcp_ecn", "1".to_owned());
-    }
-    all.extend(case.sysctls.iter().cloned());
-    all
 }
 
 /// The measured transfer, with the flows of its streams.

@@ -1,17 +1,15 @@
 //! The result of a run, made of its steps.
 
-use super::conductor::system;
+use super::advice::{self, Gain, ShownRemedy};
 use super::differs::{self, Method};
 use super::interval::Intervals;
 use super::message::{Platform, StepKind};
 use super::step::Outcome;
 use diagnose::latency;
-use longhaul::doctor::{self, CommandsRequest, System};
 use model::aim::{self, Figures, Verdicts};
 use model::statistics;
-use record::{Decided, Finding, LatencyProbe, Limit, Remedy, RemedyCommand, RemedyPlace};
+use record::{Decided, Finding, LatencyProbe, Limit};
 use serde::Serialize;
-use units::BitRate;
 
 /// The least number of RTTs for a responsiveness.
 const MIN_FOR_RPM: usize = 10;
@@ -21,8 +19,6 @@ const KEPT: f64 = 0.95;
 const LOADED_FROM_S: f64 = 1.0;
 /// The share of delays of an idle thread from which a machine is busy with other work.
 const BUSY_MACHINE: f64 = 0.5;
-/// Remedies of a result.
-const MAX_REMEDIES: usize = 3;
 
 /// Rates of a direction, bit/s.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -63,28 +59,6 @@ pub(super) struct ShownFinding {
     pub(super) experiments: Vec<String>,
 }
 
-/// Something that would help.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub(super) struct ShownRemedy {
-    /// `visitor` or `server`.
-    #[serde(rename = "where")]
-    pub(super) place: &'static str,
-    pub(super) platform: Option<Platform>,
-    /// The line to paste there.
-    pub(super) line: Option<String>,
-    pub(super) why: String,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub(super) struct Gain {
-    /// Whose remedy it is: `visitor` or `server`.
-    #[serde(rename = "where")]
-    pub(super) place: &'static str,
-    pub(super) factor: f64,
-    pub(super) low: Option<f64>,
-    pub(super) high: Option<f64>,
-}
-
 /// A run's result. What was not measured, or is unknown, is null.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct RunResult {
@@ -101,7 +75,9 @@ pub(super) struct RunResult {
     pub(super) loss: Option<Loss>,
     pub(super) verdicts: Option<Verdicts>,
     pub(super) finding: Option<ShownFinding>,
+    /// What would raise the rate of downloads, the most effective first, and of uploads.
     pub(super) remedies: Vec<ShownRemedy>,
+    pub(super) upload_remedies: Vec<ShownRemedy>,
     /// Confidence intervals of the figures.
     pub(super) intervals: Intervals,
     pub(super) gain: Option<Gain>,
@@ -148,6 +124,7 @@ pub(super) fn of(
             invalid_because.push(reason.clone());
         }
     }
+    let remedies = advice::of(outcomes, StepKind::Download, decided, platform);
     RunResult {
         run: id.to_owned(),
         download,
@@ -163,8 +140,9 @@ pub(super) fn of(
         loss: loss.map(|ratio| Loss { ratio, from: "retransmissions" }),
         verdicts: aim::verdicts(&figures),
         finding: finding.map(|finding| shown(finding, decided, explained)),
-        remedies: finding.map(|finding| remedies(finding, platform)).unwrap_or_default(),
-        gain: finding.and_then(|finding| gain(finding, platform, explained)),
+        gain: remedies.first().and_then(|remedy| remedy.gain),
+        remedies,
+        upload_remedies: advice::of(outcomes, StepKind::Upload, &[], platform),
         differs: steps.differs(),
         intervals: steps.intervals(idle, down, up),
         valid: invalid_because.is_empty(),
@@ -173,10 +151,10 @@ pub(super) fn of(
 }
 
 /// The steps of a run. Those that experiment with the congestion control count in no figure.
-struct Steps<'a>(&'a [Outcome]);
+pub(super) struct Steps<'a>(pub(super) &'a [Outcome]);
 
 impl<'a> Steps<'a> {
-    fn of(&self, kind: StepKind, several: bool) -> Option<&'a Outcome> {
+    pub(super) fn of(&self, kind: StepKind, several: bool) -> Option<&'a Outcome> {
         let fits = |outcome: &&Outcome| {
             outcome.plan.kind == kind
                 && outcome.plan.congestion.is_none()
@@ -289,134 +267,9 @@ fn shown(finding: &Finding, decided: &[Decided], outcome: Option<&Outcome>) -> S
     }
 }
 
-/// The gain by the best of the remedies that are shown, over the transfer that they are for.
-fn gain(finding: &Finding, platform: Platform, outcome: Option<&Outcome>) -> Option<Gain> {
-    let expected = |(remedy, shown): (&Remedy, ShownRemedy)| Some((remedy.expects_bps?, shown));
-    let (best, shown) = possible(finding, platform)
-        .filter_map(expected)
-        .max_by(|(one, _), (other, _)| one.as_f64().total_cmp(&other.as_f64()))?;
-    let over = |rate: f64| Some(best.as_f64() / rate).filter(|factor| factor.is_finite());
-    let factor = over(finding.throughput_bps.as_f64()).filter(|factor| *factor > 1.0)?;
-    let measured = outcome.and_then(|outcome| outcome.result.interval);
-    let end = |end: usize| measured.and_then(|interval| over(*interval.get(end)?));
-    Some(Gain { place: shown.place, factor, low: end(1), high: end(0) })
-}
-
-fn remedies(finding: &Finding, platform: Platform) -> Vec<ShownRemedy> {
-    possible(finding, platform).map(|(_, shown)| shown).collect()
-}
-
-/// The remedies that a visitor with this system, or whoever runs the server, can carry out.
-fn possible(finding: &Finding, platform: Platform) -> impl Iterator<Item = (&Remedy, ShownRemedy)> {
-    let applying = finding.remedies.iter().filter(|remedy| applies(&remedy.command));
-    let shown = applying.map(move |remedy| (remedy, shown_remedy(remedy, finding, platform)));
-    let has_line = |shown: &ShownRemedy| shown.line.is_some() || shown.platform.is_none();
-    shown.filter(move |(_, shown)| has_line(shown)).take(MAX_REMEDIES)
-}
-
-/// Whether a visitor, or whoever runs the server, can do this: the length and the limits of a test
-/// are the server's own.
-const fn applies(command: &RemedyCommand) -> bool {
-    matches!(
-        command,
-        RemedyCommand::Sysctl { .. }
-            | RemedyCommand::CongestionControl(_)
-            | RemedyCommand::Streams(_)
-    )
-}
-
-fn shown_remedy(remedy: &Remedy, finding: &Finding, platform: Platform) -> ShownRemedy {
-    let at_server = |line: String| ShownRemedy {
-        place: "server",
-        platform: None,
-        line: Some(line),
-        why: remedy.why.clone(),
-    };
-    match (&remedy.command, remedy.place) {
-        (RemedyCommand::Sysctl { .. }, RemedyPlace::Sender) => {
-            at_server(format!("sudo {}", remedy.command))
-        }
-        (RemedyCommand::CongestionControl(name), _) => {
-            at_server(format!("sudo sysctl -w net.ipv4.tcp_congestion_control={name}"))
-        }
-        (RemedyCommand::Sysctl { .. }, RemedyPlace::Receiver) => ShownRemedy {
-            place: "visitor",
-            platform: Some(platform),
-            line: receive_buffer(&remedy.command, finding, platform),
-            why: remedy.why.clone(),
-        },
-        _ => ShownRemedy {
-            place: "visitor",
-            platform: None,
-            line: None,
-            why: match &remedy.command {
-                RemedyCommand::Streams(streams) => {
-                    format!("use a program with {streams} connections: {}", remedy.why)
-                }
-                _ => remedy.why.clone(),
-            },
-        },
-    }
-}
-
-/// The line that raises the receive window on the visitor's system.
-fn receive_buffer(
-    command: &RemedyCommand,
-    finding: &Finding,
-    platform: Platform,
-) -> Option<String> {
-    let wanted = match system(platform)? {
-        System::Linux => return Some(format!("sudo {command}")),
-        System::MacOs => "autorcvbufmax",
-        System::Windows => "autotuninglevel",
-    };
-    let rate = finding.bottleneck.map_or(finding.throughput_bps, |estimate| estimate.rate_bps);
-    let rate = rate.max(BitRate::from_bps(1_000_000));
-    let request = CommandsRequest::new(system(platform)?, rate, finding.min_rtt?);
-    let recipes = doctor::commands(&request).ok()?.recipes;
-    recipes
-        .into_iter()
-        .flat_map(|recipe| recipe.apply)
-        .find(|line| line.to_ascii_lowercase().contains(wanted))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use record::Measurement;
-
-    fn finding() -> Finding {
-        let mut finding = diagnose::explain(&Measurement::default());
-        finding.throughput_bps = BitRate::from_bps(10_000_000);
-        finding.min_rtt = Some(units::Rtt::from_secs(0.1));
-        let value = "4096 131072 16777216".to_owned();
-        finding.remedies = vec![Remedy {
-            place: RemedyPlace::Receiver,
-            command: RemedyCommand::Sysctl { key: "net.ipv4.tcp_rmem".to_owned(), value },
-            setting: None,
-            expects_bps: Some(BitRate::from_bps(25_000_000)),
-            why: "window / RTT".to_owned(),
-        }];
-        finding
-    }
-
-    #[test]
-    fn a_remedy_is_a_line_for_the_visitors_system() {
-        let line = |platform| remedies(&finding(), platform)[0].line.clone();
-        let linux = line(Platform::Linux).unwrap();
-        assert_eq!(linux, r#"sudo sysctl -w net.ipv4.tcp_rmem="4096 131072 16777216""#);
-        assert!(line(Platform::MacOs).unwrap().contains("autorcvbufmax"));
-        assert!(line(Platform::Windows).unwrap().contains("netsh"));
-        // No setting of a phone does this, so it is neither shown nor a gain.
-        assert_eq!(remedies(&finding(), Platform::Ios), Vec::new());
-        assert_eq!(gain(&finding(), Platform::Ios, None), None);
-        let mut longer = finding();
-        longer.remedies[0].command = RemedyCommand::Seconds(60);
-        assert_eq!(remedies(&longer, Platform::Linux), Vec::new());
-        assert_eq!(gain(&longer, Platform::Linux, None), None);
-        let best = gain(&finding(), Platform::Linux, None).unwrap();
-        assert!((best.factor - 2.5).abs() < 1e-9 && best.place == "visitor");
-    }
 
     #[test]
     fn a_run_without_steps_has_no_figures() {

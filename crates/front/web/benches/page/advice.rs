@@ -1,0 +1,184 @@
+//! Whether following the page's advice helps: held-out cases, drawn of the families, a run of the
+//! page's protocol each, and the goodput with each action of a menu over the same path.
+
+use crate::hosts::Hosts;
+use crate::menu::{Action, MENU};
+use bench_harness::Fallible;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use simulator::{Hosts as Kernels, Proportions, Scenario, ScenarioSet};
+use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// The share of the best action's goodput that the right advice reaches.
+const RIGHT: f64 = 0.9;
+/// A goodput below this share of the best one is wrong advice, if the page was sure.
+const SURE: f64 = 0.9;
+
+/// Which cases, and where their results are.
+#[derive(Debug)]
+pub(crate) struct Set {
+    pub(crate) runs: usize,
+    pub(crate) seed: u64,
+    pub(crate) store: Option<PathBuf>,
+}
+
+/// A measured case.
+#[derive(Debug, Serialize, Deserialize)]
+struct Case {
+    seed: u64,
+    number: usize,
+    family: String,
+    path: String,
+    congestion: String,
+    download: bool,
+    /// What the page says with its experiments, and without.
+    advice: String,
+    passive: String,
+    probability: Option<f64>,
+    limit: String,
+    /// bit/s, by action.
+    goodput: BTreeMap<String, f64>,
+}
+
+impl Case {
+    fn with(&self, action: &str) -> f64 {
+        self.goodput.get(action).copied().unwrap_or(0.0)
+    }
+
+    fn best(&self) -> f64 {
+        let menu = MENU.iter().filter(|action| **action != Action::BuffersAndBbr);
+        menu.map(|action| self.with(&format!("{action:?}"))).fold(0.0, f64::max)
+    }
+
+    fn is_right(&self, action: &str) -> bool {
+        self.with(action) >= RIGHT * self.best()
+    }
+}
+
+/// Measures the cases that the store does not have, and prints the shares.
+pub(crate) fn measure(set: &Set) -> Fallible<()> {
+    let mut cases = stored(set)?;
+    for (number, download) in numbers(set) {
+        if cases.iter().any(|case| (case.number, case.download) == (number, download)) {
+            continue;
+        }
+        let drawn = drawn(set.seed, number);
+        match case(&drawn, set.seed, download) {
+            Ok(case) => {
+                println!(
+                    "{:>4} {:<22} {:<9} {:<9} of {:?}",
+                    number,
+                    case.family,
+                    case.advice,
+                    case.is_right(&case.advice),
+                    case.goodput
+                );
+                keep(set.store.as_deref(), &case)?;
+                cases.push(case);
+            }
+            Err(error) => println!("{number:>4} {:<22} left out: {error}", drawn.family),
+        }
+    }
+    for download in [true, false] {
+        show(&cases.iter().filter(|case| case.download == download).collect::<Vec<_>>(), download);
+    }
+    Ok(())
+}
+
+fn drawn(seed: u64, number: usize) -> Scenario {
+    let set = ScenarioSet { hosts: Kernels::Real, proportions: Proportions::Balanced };
+    Scenario::draw(set, seed, number)
+}
+
+/// The numbers of downloads and of uploads, half each. A visitor's page cannot have what is left
+/// out: limits of the application, and traffic beside it.
+fn numbers(set: &Set) -> Vec<(usize, bool)> {
+    let fits = |scenario: &Scenario| {
+        scenario.rate.is_none()
+            && scenario.pacing.is_none()
+            && scenario.block.is_none()
+            && scenario.reader.is_none()
+            && scenario.window.is_none()
+            && scenario.cross.is_empty()
+    };
+    let mut numbers = Vec::new();
+    for download in [true, false] {
+        let fitting = (0..).filter(|number| {
+            let drawn = drawn(set.seed, *number);
+            drawn.reverse == download && fits(&drawn)
+        });
+        numbers.extend(fitting.take(set.runs / 2).map(|number| (number, download)));
+    }
+    numbers
+}
+
+fn case(drawn: &Scenario, seed: u64, download: bool) -> Fallible<Case> {
+    let path = format!("{},seed={}", drawn.path, drawn.path_seed(seed));
+    let run = |thorough| -> Fallible<Value> {
+        let hosts = Hosts::of(&path, drawn.congestion.name(), &drawn.host_sysctls())?;
+        let run = hosts.over(|hosts| hosts.run(thorough))?;
+        match run.not_valid.first() {
+            Some(why) => Err(format!("not valid: {why}").into()),
+            None => Ok(run.result),
+        }
+    };
+    let (told, short) = (run(true)?, run(false)?);
+    let remedies = if download { "remedies" } else { "upload_remedies" };
+    let mut goodput = BTreeMap::new();
+    for action in MENU {
+        goodput.insert(format!("{action:?}"), action.measure(drawn, &path)?);
+    }
+    Ok(Case {
+        seed,
+        number: drawn.number,
+        family: drawn.family.to_owned(),
+        path,
+        congestion: drawn.congestion.name().to_owned(),
+        download,
+        advice: format!("{:?}", Action::of(&told[remedies][0])),
+        passive: format!("{:?}", Action::of(&short[remedies][0])),
+        probability: told["finding"]["probability"].as_f64(),
+        limit: told["finding"]["limit"].as_str().unwrap_or("unknown").to_owned(),
+        goodput,
+    })
+}
+
+fn show(cases: &[&Case], download: bool) {
+    let count = cases.len();
+    if count == 0 {
+        return;
+    }
+    let share = |is_right: &dyn Fn(&Case) -> bool| {
+        let right = cases.iter().filter(|case| is_right(case)).count();
+        format!("{right:>3} of {count}, {:.0} %", 100.0 * right as f64 / count as f64)
+    };
+    let sure = |case: &Case| case.probability.is_some_and(|probability| probability >= SURE);
+    println!("{}", if download { "downloads" } else { "uploads" });
+    println!("  the page's advice is right     {}", share(&|case| case.is_right(&case.advice)));
+    println!("  without its experiments        {}", share(&|case| case.is_right(&case.passive)));
+    println!("  nothing                        {}", share(&|case| case.is_right("Nothing")));
+    println!("  large buffers and BBR          {}", share(&|case| case.is_right("BuffersAndBbr")));
+    println!(
+        "  sure and wrong                 {}",
+        share(&|case| sure(case) && !case.is_right(&case.advice))
+    );
+}
+
+fn stored(set: &Set) -> Fallible<Vec<Case>> {
+    let Some(path) = set.store.as_deref().filter(|path| path.exists()) else {
+        return Ok(Vec::new());
+    };
+    let text = std::fs::read_to_string(path)?;
+    let cases = text.lines().map(serde_json::from_str).collect::<Result<Vec<Case>, _>>()?;
+    Ok(cases.into_iter().filter(|case| case.seed == set.seed).collect())
+}
+
+fn keep(store: Option<&Path>, case: &Case) -> Fallible<()> {
+    let Some(path) = store else { return Ok(()) };
+    let mut file = OpenOptions::new().create(true).append(true).open(path)?;
+    writeln!(file, "{}", serde_json::to_string(case)?)?;
+    Ok(())
+}

@@ -1,0 +1,99 @@
+//! The actions that a path's goodput is measured with.
+
+use crate::hosts::{Done, Hosts};
+use bench_harness::Fallible;
+use perf::client::{ClientConfig, EndAfter};
+use record::Direction;
+use serde_json::Value;
+use simulator::Scenario;
+use std::time::Duration;
+
+/// The seconds of a transfer.
+const SECONDS: f64 = 8.0;
+/// Runs of a lab that was not valid.
+const ATTEMPTS: usize = 3;
+/// The share of the path's rate that pacing allows.
+const PACED: f64 = 0.95;
+
+/// Something that may raise the goodput.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Action {
+    Nothing,
+    Buffers,
+    Bbr,
+    Cubic,
+    FourFlows,
+    Pacing,
+    /// fasterdata.es.net's: large buffers, and BBR.
+    BuffersAndBbr,
+}
+
+/// What the best action is sought among; the last is a baseline only.
+pub(crate) const MENU: [Action; 7] = [
+    Action::Nothing,
+    Action::Buffers,
+    Action::Bbr,
+    Action::Cubic,
+    Action::FourFlows,
+    Action::Pacing,
+    Action::BuffersAndBbr,
+];
+
+impl Action {
+    /// Of a remedy that the page shows.
+    pub(crate) fn of(remedy: &Value) -> Self {
+        match remedy["action"].as_str() {
+            Some("receive-buffer" | "send-buffer") => Action::Buffers,
+            Some("congestion-control") => match remedy["line"].as_str() {
+                Some(line) if line.ends_with("bbr") => Action::Bbr,
+                _ => Action::Cubic,
+            },
+            Some("flows") => Action::FourFlows,
+            _ => Action::Nothing,
+        }
+    }
+
+    /// The goodput with it, bit/s.
+    pub(crate) fn measure(self, case: &Scenario, path: &str) -> Fallible<f64> {
+        let mut last = None;
+        for _ in 0..ATTEMPTS {
+            let Done { result, not_valid } = self.once(case, path)?;
+            if not_valid.is_empty() {
+                return Ok(result);
+            }
+            last = not_valid.into_iter().next();
+        }
+        Err(format!("no valid run: {}", last.unwrap_or_default()).into())
+    }
+
+    fn once(self, case: &Scenario, path: &str) -> Fallible<Done<f64>> {
+        let has_buffers = matches!(self, Action::Buffers | Action::BuffersAndBbr);
+        let sysctls = if has_buffers { large_buffers() } else { case.host_sysctls() };
+        let congestion = match self {
+            Action::Bbr | Action::BuffersAndBbr => "bbr",
+            Action::Cubic => "cubic",
+            _ => case.congestion.name(),
+        };
+        let rate =
+            path.parse::<topology::PathSpec>()?.directions()[usize::from(case.reverse)].rate();
+        let pacing = rate.filter(|_| self == Action::Pacing).map(|rate| rate.scaled(PACED));
+        let config = ClientConfig {
+            end: EndAfter::Seconds(SECONDS),
+            direction: if case.reverse { Direction::Reverse } else { Direction::Forward },
+            streams: if self == Action::FourFlows { 4 } else { 1 },
+            fq_rate: pacing,
+            sample_every: Duration::from_millis(50),
+            watch_load: Duration::ZERO,
+            ..ClientConfig::new("")
+        };
+        let done = Hosts::of(path, congestion, &sysctls)?.over(|hosts| hosts.test(config))?;
+        let result = diagnose::explain(&done.result).throughput_bps.as_f64();
+        Ok(Done { result, not_valid: done.not_valid })
+    }
+}
+
+/// 64 MiB, as fasterdata.es.net has for paths of 10 Gbit/s.
+fn large_buffers() -> Vec<(String, String)> {
+    let set = |key: &str, value: &str| (format!("net.ipv4.{key}"), value.to_owned());
+    vec![set("tcp_rmem", "4096 131072 67108864"), set("tcp_wmem", "4096 65536 67108864")]
+}
