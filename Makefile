@@ -55,6 +55,9 @@ bench:
 	$(CARGO) bench --locked -p longhaul-cli --bench udt
 	$(CARGO) bench --locked -p longhaul-cli --bench watch
 	$(CARGO) bench --locked -p longhaul-cli --bench large_study
+	@scripts/web-clients
+	$(CARGO) bench --locked -p longhaul-cli --bench web_clients
+	$(CARGO) bench --locked -p longhaul-cli --bench web_differs
 	$(CARGO) bench --locked -p longhaul-udt-socket --bench throughput
 	$(CARGO) bench --locked -p longhaul-capture --bench captures
 	$(CARGO) bench --locked -p longhaul-cli --bench capture_page

@@ -45,6 +45,7 @@ targets! {
     recording,
     measurement,
     tool_result,
+    ndt7_messages,
     baseline,
     server_list,
     study_database,

@@ -128,6 +128,8 @@ fields! {
     Rtt = "rtt",
     /// The kind of probes or packets.
     Method = "method",
+    /// Consent to any certificate.
+    Insecure = "insecure",
     /// A network interface.
     Interface = "interface",
     /// The maximum number of hops.

@@ -103,7 +103,8 @@ pub fn grade(rise_ms: f64) -> &'static str {
 }
 
 /// The rating of a responsiveness in RPM (round trips per minute).
-fn word(rpm: f64) -> &'static str {
+#[must_use]
+pub fn word(rpm: f64) -> &'static str {
     match rpm {
         rpm if rpm < 300.0 => "poor",
         rpm if rpm < 1000.0 => "fair",

@@ -17,6 +17,7 @@
 //! | iperf3's text | `iperf3/text` |
 //! | `ss -tin`, once or as a series | `ss`, its details [`ss_details`] |
 //! | ndt7: the client's lines, the server's archival JSON | `ndt7`, Linux's figures `ndt7_tcp_info` |
+//! | an ndt7 server's messages during a test | [`ndt7_server`] |
 //! | flent's data files | `flent` |
 //! | interval reports as samples | `intervals` |
 //! | the sample at a connection's start | `start` |
@@ -32,6 +33,7 @@ mod iperf2_text;
 mod iperf3;
 mod json_document;
 mod ndt7;
+pub mod ndt7_server;
 mod ndt7_tcp_info;
 mod not_a_result;
 mod number;

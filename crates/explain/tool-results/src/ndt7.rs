@@ -22,31 +22,42 @@ const MAX_MEASUREMENTS: usize = 20_000;
 /// What a test of one direction has.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "PascalCase")]
-struct OneDirection {
+pub(crate) struct OneDirection {
     #[serde(deserialize_with = "short_text::<40, _>")]
-    start_time: Option<String>,
+    pub(crate) start_time: Option<String>,
     #[serde(deserialize_with = "number::list::<_, MAX_MEASUREMENTS, _>")]
-    server_measurements: Vec<Reported>,
+    pub(crate) server_measurements: Vec<Reported>,
     #[serde(deserialize_with = "number::list::<_, MAX_MEASUREMENTS, _>")]
-    client_measurements: Vec<Reported>,
+    pub(crate) client_measurements: Vec<Reported>,
 }
 
 /// A measurement of either end.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Reported {
+pub(crate) struct Reported {
     #[serde(rename = "AppInfo")]
     app: Option<AppInfo>,
     #[serde(rename = "TCPInfo")]
-    tcp: Option<TcpInfo>,
+    pub(crate) tcp: Option<TcpInfo>,
     #[serde(rename = "BBRInfo")]
     bbr: Option<BbrInfo>,
     #[serde(rename = "Origin", deserialize_with = "short_text::<10, _>")]
     origin: Option<String>,
     #[serde(rename = "Test", deserialize_with = "short_text::<10, _>")]
     test: Option<String>,
+    /// Longhaul's servers alone limit what waits unsent, and say so.
+    #[serde(rename = "UnsentLimit", deserialize_with = "number::maybe")]
+    pub(crate) unsent_limit: Option<f64>,
     #[serde(rename = "Server", deserialize_with = "short_text::<120, _>")]
     server: Option<String>,
+}
+
+impl Reported {
+    /// A client's measurement: bytes of its application.
+    pub(crate) fn of_application(seconds: f64, bytes: u64) -> Self {
+        let app = AppInfo { num_bytes: Some(bytes as f64), elapsed_time: Some(seconds * 1e6) };
+        Reported { app: Some(app), ..Reported::default() }
+    }
 }
 
 /// Bytes of the application, and µs since the test began.
@@ -155,7 +166,7 @@ pub(crate) fn client(text: &str) -> Result<Vec<Measurement>, NotAResult> {
 }
 
 /// One direction; `None` if nothing was transferred.
-fn measurement(
+pub(crate) fn measurement(
     one: &OneDirection,
     is_download: bool,
     tool: &str,

@@ -129,6 +129,7 @@ pub(crate) const fn flags(field: Field) -> &'static [&'static str] {
         Field::IdleTimeout => &["--idle-timeout"],
         Field::InLab => &["--in-lab"],
         Field::InitialWindow => &["--iw"],
+        Field::Insecure => &["--insecure"],
         Field::Interface => &["IFACE"],
         Field::Interval => &["--interval"],
         Field::Lab => &["--lab"],

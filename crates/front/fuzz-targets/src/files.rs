@@ -1,9 +1,10 @@
 //! What is read from files and from the command line.
 
-use record::{ConnectionId, Measurement};
+use record::{ConnectionId, Measurement, ReceiverSample, Sample};
 use report::terminal::{self, Style};
 use std::io;
 use std::path::Path;
+use tool_results::ndt7_server::{self, ServerMessage};
 use topology::{PathSpec, Plan, UserPaths};
 use units::BitRate;
 
@@ -117,6 +118,17 @@ pub(crate) fn tool_result(input: &[u8]) {
             let _ = error.to_string();
         }
     }
+}
+
+/// Messages of an ndt7 server during a test, one a line: a download, and an upload.
+pub(crate) fn ndt7_messages(input: &[u8]) {
+    let Ok(text) = std::str::from_utf8(input) else { return };
+    let messages = || text.lines().filter_map(ServerMessage::parse).collect();
+    let receiver = ReceiverSample { t_s: 1.0, received_bytes: 1000, ..ReceiverSample::default() };
+    let sender = Sample { t_s: 1.0, acked_bytes: 1000, ..Sample::default() };
+    let download = ndt7_server::download(messages(), vec![receiver], NAME, 0);
+    let upload = ndt7_server::upload(messages(), vec![sender], None, NAME, 0);
+    download.iter().chain(&upload).for_each(explained);
 }
 
 /// A file of `baseline`, compared with itself and shown.

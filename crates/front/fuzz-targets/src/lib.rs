@@ -17,7 +17,7 @@
 //! | `kernel` | what the kernel answers: netlink, ICMP errors |
 //! | `captures` | capture files, packets in them, two captures aligned |
 //! | `analysis` | display filters; TCP segments and fragments of packets |
-//! | `files` | journals, plans, paths, recordings, measurements, baselines, lists of servers, results of other tools |
+//! | `files` | journals, plans, paths, recordings, measurements, baselines, lists of servers, results of other tools, messages of ndt7 servers |
 //! | `study_database` | databases of studies |
 
 mod agent;
@@ -39,7 +39,7 @@ pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target. `fuzz/seeds` has a directory for each, and `fuzz/src/lib.rs`
 /// a test.
-pub const TARGETS: [Target; 38] = [
+pub const TARGETS: [Target; 39] = [
     ("iperf3_framing", wire::iperf3_framing),
     ("iperf3_params", wire::iperf3_params),
     ("iperf3_results", wire::iperf3_results),
@@ -69,6 +69,7 @@ pub const TARGETS: [Target; 38] = [
     ("recording", files::recording),
     ("measurement", files::measurement),
     ("tool_result", files::tool_result),
+    ("ndt7_messages", files::ndt7_messages),
     ("baseline", files::baseline),
     ("server_list", files::server_list),
     ("study_database", study_database::study_database),

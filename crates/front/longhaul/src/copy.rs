@@ -10,7 +10,10 @@
 //! # Ok::<(), longhaul::Problem>(())
 //! ```
 
+mod lines;
+
 pub use ::copy::{Choice, CopyEnd, CopyRequest, Figures, Notice, PORT, PathMtu, Transport};
+pub use lines::{ProgressLine, text};
 
 use crate::{Fault, Problem, StopFlag};
 use ::copy::{CopyError, Progress, Summary};

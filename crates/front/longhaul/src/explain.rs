@@ -128,7 +128,7 @@ pub struct ExplainedTransfer {
 }
 
 impl ExplainedTransfer {
-    fn new(Transfer { name, measurement }: Transfer) -> Self {
+    pub(crate) fn new(Transfer { name, measurement }: Transfer) -> Self {
         ExplainedTransfer { name, finding: diagnose::explain(&measurement), measurement }
     }
 }

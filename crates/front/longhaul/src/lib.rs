@@ -26,12 +26,15 @@ pub mod demo;
 pub mod doctor;
 pub mod explain;
 mod helper_process;
+mod http_client;
 pub mod http_host;
 pub mod input;
 pub mod iperf2;
 pub mod lab;
+pub mod ndt7;
 pub mod pcap;
 pub mod ping;
+pub mod responsiveness;
 mod rtt_under_load;
 pub mod secrets;
 pub mod server;
@@ -64,6 +67,10 @@ pub enum Request {
     Pcap(pcap::PcapRequest),
     /// RTT and loss of probes to a host.
     Ping(ping::PingRequest),
+    /// A download and an upload to an ndt7 server, and their limits.
+    Ndt7(ndt7::Ndt7Request),
+    /// Responsiveness to a server under load.
+    Responsiveness(responsiveness::ResponsivenessRequest),
     /// Throughput to a server, and its limit.
     Test(Box<test::TestRequest>),
     /// One transfer, tuned, in a lab. Runs in a helper process: see [`init`].
@@ -123,6 +130,10 @@ pub enum Event {
     Pcap(pcap::PcapEvent),
     /// Events of [`ping::run`].
     Ping(ping::PingEvent),
+    /// Events of [`ndt7::run`].
+    Ndt7(ndt7::Ndt7Event),
+    /// Events of [`responsiveness::run`].
+    Responsiveness(responsiveness::ResponsivenessEvent),
     /// Events of [`test::run`].
     Test(test::TestEvent),
     /// Events of [`demo::run`].
@@ -164,6 +175,10 @@ pub enum Document {
     Pcap(pcap::PcapDocument),
     /// Document of [`ping::run`].
     Ping(record::PingReport),
+    /// Document of [`ndt7::run`].
+    Ndt7(Box<ndt7::Ndt7Document>),
+    /// Document of [`responsiveness::run`].
+    Responsiveness(Box<responsiveness::ResponsivenessDocument>),
     /// Document of [`test::run`].
     Test(test::TestDocument),
     /// Document of [`demo::run`].
@@ -229,6 +244,8 @@ impl Request {
             | Request::StudyExport(_)
             | Request::StudyList => {}
             Request::Ping(request) => request.check()?,
+            Request::Ndt7(request) => request.check()?,
+            Request::Responsiveness(request) => request.check()?,
             Request::Test(request) => request.check()?,
             Request::Trace(request) => request.check()?,
             Request::Tune(request) => request.check()?,
@@ -276,6 +293,18 @@ pub fn run(
         }
         Request::Ping(request) => {
             Document::Ping(ping::run(&request, &mut |event| on_event(Event::Ping(event)), stop)?)
+        }
+        Request::Ndt7(request) => Document::Ndt7(Box::new(ndt7::run(
+            &request,
+            &mut |event| on_event(Event::Ndt7(event)),
+            stop,
+        )?)),
+        Request::Responsiveness(request) => {
+            Document::Responsiveness(Box::new(responsiveness::run(
+                &request,
+                &mut |event| on_event(Event::Responsiveness(event)),
+                stop,
+            )?))
         }
         Request::Test(request) => {
             Document::Test(test::run(&request, &mut |event| on_event(Event::Test(event)), stop)?)

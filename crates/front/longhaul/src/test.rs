@@ -32,6 +32,7 @@ mod capture;
 mod decide;
 mod earlier;
 mod find_rate;
+mod fix;
 mod line_class;
 mod once;
 mod path_mtu;
@@ -42,6 +43,7 @@ mod udp_impact;
 mod udt_fallback;
 
 pub use earlier::Earlier;
+pub use fix::fix;
 pub use perf::client::{
     ClientConfig, EndAfter, Family, RisingTrain, TcpOptions, Transport, UdpOptions, UdtOptions,
 };

@@ -11,7 +11,10 @@ use std::path::PathBuf;
 
 /// Every document by the name of its file: its `schema` member without the prefix.
 fn schemas() -> BTreeMap<&'static str, Schema> {
-    use longhaul::{capture, copy, doctor, explain, lab, pcap, server, study, test, tune};
+    use longhaul::{
+        capture, copy, doctor, explain, lab, ndt7, pcap, responsiveness, server, study,
+    };
+    use longhaul::{test, tune};
     BTreeMap::from([
         ("baseline-1", schema_for!(record::BaselineReport)),
         ("bdp-1", schema_for!(model::BdpReport)),
@@ -29,11 +32,13 @@ fn schemas() -> BTreeMap<&'static str, Schema> {
         ("loop-2", schema_for!(record::LoopReport)),
         ("measurement-3", schema_for!(record::Measurement)),
         ("pasted-1", schema_for!(doctor::PastedReport)),
+        ("ndt7-1", schema_for!(ndt7::Ndt7Document)),
         ("path", schema_for!(record::PathReport)),
         ("pcap", schema_for!(pcap::PcapDocument)),
         ("ping-1", schema_for!(record::PingReport)),
         ("problem", schema_for!(longhaul::Problem)),
         ("repeat-2", schema_for!(record::RepeatReport)),
+        ("responsiveness-1", schema_for!(responsiveness::ResponsivenessDocument)),
         ("server-event-1", schema_for!(server::ServerLine<'static>)),
         ("study-1", schema_for!(record::StudyReport)),
         ("study-comparison-1", schema_for!(record::StudyComparison)),

@@ -1,7 +1,5 @@
 //! `longhaul copy`: copies files to or from another host.
 
-mod result;
-
 use crate::console::Console;
 use crate::failure::{DONE, FAILED, Failure, Outcome};
 use crate::{console, stop, token};
@@ -110,11 +108,11 @@ pub(crate) fn run(args: &CopyArgs, console: &mut Console) -> Outcome {
     let request = request(args, console)?;
     let stop = stop::on_signals();
     let mut transport = None;
-    let mut line = result::ProgressLine::new(clock::now());
+    let mut line = copy::ProgressLine::new(clock::now());
     let mut on_event = |event| match event {
         CopyEvent::Notice(notice) => say(args, notice, &mut transport, console),
         CopyEvent::Progress(figures) => {
-            let text = line.next(clock::now(), &figures, &console.err);
+            let text = line.next(clock::now(), &figures, console.err.width);
             if let Some(text) = text.filter(|_| !args.quiet) {
                 console.live(&text);
             }
@@ -130,7 +128,8 @@ pub(crate) fn run(args: &CopyArgs, console: &mut Console) -> Outcome {
     if args.json {
         console.print(&console::json(&document)?);
     } else if !args.quiet {
-        console.print(&result::text(&document, request.limit));
+        let limit = request.limit.map(|limit| format!("--limit {limit}"));
+        console.print(&copy::text(&document, limit.as_deref()));
     }
     Ok(if document.failed == 0 { DONE } else { FAILED })
 }

@@ -4,6 +4,7 @@ mod modes;
 mod one_screen;
 mod rendering;
 mod request;
+mod speed_test;
 
 use super::probe_args::{local_address, seconds};
 use crate::ask;
@@ -19,6 +20,7 @@ use longhaul::test::{self, TestRequest};
 use modes::ModeArgs;
 use rendering::Rendering;
 use request::{Length, Pace};
+use speed_test::SpeedTestArgs;
 use std::io::{self, IsTerminal};
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
@@ -139,11 +141,16 @@ pub(crate) struct TestArgs {
     pcap: Option<OutputPath>,
     #[command(flatten)]
     modes: ModeArgs,
+    #[command(flatten)]
+    other: SpeedTestArgs,
 }
 
 impl TestArgs {
     /// Splits `HOST:PORT`, and reads the token.
     pub(crate) fn prepare(&mut self, console: &mut Console) -> Result<(), Failure> {
+        if self.other.is_given() {
+            return Ok(());
+        }
         self.sockets.token.read(console)?;
         host_port::split(&mut self.host, &mut self.port)
     }
@@ -208,9 +215,14 @@ Examples:
   longhaul test server --decide           a second test if in doubt
   longhaul test server --repeat 5 --save before.json
   longhaul test server --repeat 5 --compare before.json
-  longhaul test server --find-rate --loss-target 0.1%";
+  longhaul test server --find-rate --loss-target 0.1%
+  longhaul test --ndt7 wss://server       download and upload, as ndt7-client
+  longhaul test --rpm https://server      responsiveness, as mach rpm";
 
 pub(crate) fn run(args: &TestArgs, console: &mut Console) -> Outcome {
+    if args.other.is_given() {
+        return speed_test::run(args, console);
+    }
     let request = request::of(args)?;
     request.check()?;
     if !may_send(&request, args.yes, console)? {

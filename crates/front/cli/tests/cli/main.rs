@@ -29,6 +29,7 @@ mod random_numbers;
 mod results;
 mod samples;
 mod server;
+mod speed_tests;
 mod study;
 mod tokens;
 mod tools;

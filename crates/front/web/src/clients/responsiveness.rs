@@ -12,12 +12,17 @@ use axum::response::{IntoResponse, Response};
 use axum::{Router, routing};
 use serde_json::json;
 use std::sync::Arc;
+use units::ByteCount;
 
 /// Bytes of the large download: nobody reads them all (at least 8 GB, section 6 of the draft).
 const LARGE: u64 = 8 << 30;
 
 /// Where clients ask for the configuration.
 pub(crate) const PATH: &str = ".well-known/nq";
+
+/// Unsent bytes of a loaded connection's socket: what waits there delays probes on it as no queue of
+/// the path does.
+const UNSENT: ByteCount = ByteCount::from_bytes(128 << 10);
 
 const SMALL_PATH: &str = "/responsiveness/small";
 const LARGE_PATH: &str = "/responsiveness/large";
@@ -70,7 +75,10 @@ async fn large(
     Extension(connection): Extension<Connection>,
 ) -> Response {
     match clients.transfers.begin(&connection) {
-        Ok(transfer) => octets(Body::new(Download::new(LARGE, transfer))),
+        Ok(transfer) => {
+            let _ = connection.set_unsent_limit(Some(UNSENT));
+            octets(Body::new(Download::new(LARGE, transfer)))
+        }
         Err(refused) => refused.into_response(),
     }
 }

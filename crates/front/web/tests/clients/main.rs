@@ -7,5 +7,6 @@ mod http;
 mod librespeed;
 mod ndt7;
 mod ndt7_attacks;
+mod own;
 mod responsiveness;
 mod server;

@@ -27,6 +27,10 @@ pub(super) struct Message<'a> {
     tcp: Tcp,
     origin: &'static str,
     test: &'static str,
+    /// Bytes that may wait in the socket unsent, which is no field of ndt7: its time limited by the
+    /// send buffer is the server's own doing then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unsent_limit: Option<u64>,
 }
 
 /// Bytes of payload since the test began.
@@ -199,7 +203,7 @@ pub(super) fn message(
     elapsed: Duration,
     bytes: u64,
     info: &TcpInfo,
-    bbr: Option<BbrInfo>,
+    (bbr, unsent_limit): (Option<BbrInfo>, Option<u64>),
 ) -> String {
     let elapsed_time = micros(elapsed);
     let bbr = bbr.unwrap_or_default();
@@ -216,6 +220,7 @@ pub(super) fn message(
         tcp: Tcp::of(info, elapsed_time),
         origin: "server",
         test,
+        unsent_limit,
     };
     serde_json::to_string(&message).unwrap_or_default()
 }
@@ -247,7 +252,7 @@ mod tests {
             "[2001:db8::1]:443".parse().unwrap(),
             "u".to_owned(),
         );
-        let text = message("upload", &ends, Duration::ZERO, 5, &info, None);
+        let text = message("upload", &ends, Duration::ZERO, 5, &info, (None, None));
         let value: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(
             value["ConnectionInfo"],

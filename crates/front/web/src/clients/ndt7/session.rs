@@ -245,13 +245,15 @@ impl Session {
             Test::Upload => ("upload", self.inbox.received.load(Ordering::Relaxed)),
         };
         let elapsed = self.began.elapsed();
-        let text = measurement::message(test, &self.ends, elapsed, bytes, &info, bbr);
+        let rate = info.delivery_rate.filter(|_| self.test == Test::Download);
+        let unsent =
+            rate.map(|rate| ((rate as f64 * UNSENT_TIME) as u64).clamp(MIN_UNSENT, MAX_UNSENT));
+        let text = measurement::message(test, &self.ends, elapsed, bytes, &info, (bbr, unsent));
         let mut frames = frame::message(Opcode::Text, text.as_bytes(), None);
         frames.extend(frame::message(Opcode::Ping, b"", None));
         writing.write_all(&frames).await?;
         writing.flush().await?;
-        if let Some(rate) = info.delivery_rate.filter(|_| self.test == Test::Download) {
-            let unsent = ((rate as f64 * UNSENT_TIME) as u64).clamp(MIN_UNSENT, MAX_UNSENT);
+        if let Some(unsent) = unsent {
             let _ = self.connection.set_unsent_limit(Some(ByteCount::from_bytes(unsent)));
         }
         Ok(info.bytes_acked.unwrap_or_default())

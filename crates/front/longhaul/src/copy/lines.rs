@@ -1,8 +1,7 @@
-//! The output of a copy while it runs, and at its end.
+//! A copy as lines of text: its progress, and its result.
 
-use longhaul::copy::{CopyDocument, Figures, Transport};
+use super::{CopyDocument, Figures, Transport};
 use report::entries;
-use report::terminal::Style;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 use units::{BitRate, ByteCount};
@@ -12,8 +11,9 @@ const WINDOW: Duration = Duration::from_secs(3);
 /// The interval between changes of the line.
 const REFRESH: Duration = Duration::from_millis(250);
 
-/// The progress in one line that is overwritten.
-pub(super) struct ProgressLine {
+/// The progress in one line, which replaces the one before.
+#[derive(Debug)]
+pub struct ProgressLine {
     began: Instant,
     shown: Option<Instant>,
     /// Bytes that were done, at times in the window.
@@ -26,17 +26,14 @@ fn done(figures: &Figures) -> u64 {
 }
 
 impl ProgressLine {
-    pub(super) fn new(began: Instant) -> Self {
+    /// Of a copy that began then.
+    #[must_use]
+    pub fn new(began: Instant) -> Self {
         ProgressLine { began, shown: None, recent: VecDeque::new() }
     }
 
-    /// The line, if it is time for another.
-    pub(super) fn next(
-        &mut self,
-        now: Instant,
-        figures: &Figures,
-        style: &Style,
-    ) -> Option<String> {
+    /// The line, of fewer than `width` characters, if it is time for another.
+    pub fn next(&mut self, now: Instant, figures: &Figures, width: usize) -> Option<String> {
         if self.shown.is_some_and(|shown| now.duration_since(shown) < REFRESH) {
             return None;
         }
@@ -64,7 +61,7 @@ impl ProgressLine {
             figures.entries,
             figures.listed_entries,
         );
-        Some(line.chars().take(style.width.saturating_sub(1)).collect())
+        Some(line.chars().take(width.saturating_sub(1)).collect())
     }
 
     fn rate(&self, now: Instant, written: u64) -> BitRate {
@@ -87,8 +84,9 @@ fn duration(seconds: f64) -> String {
     }
 }
 
-/// The result as text.
-pub(super) fn text(of: &CopyDocument, limit: Option<BitRate>) -> String {
+/// The result as text; `limit` says what limited the rate, if it was limited.
+#[must_use]
+pub fn text(of: &CopyDocument, limit: Option<&str>) -> String {
     let transport = match of.transport {
         Transport::UdtNative => "UDT (native mode, encrypted)",
         Transport::Tcp => "TCP (TLS)",
@@ -109,7 +107,7 @@ pub(super) fn text(of: &CopyDocument, limit: Option<BitRate>) -> String {
     }
     let percent = |share: f64| format!("{:.0} % of the time", share * 100.0);
     match (of.limited_by, limit) {
-        (Some("network"), Some(limit)) => text.push_str(&format!("limited by --limit {limit}\n")),
+        (Some("network"), Some(limit)) => text.push_str(&format!("limited by {limit}\n")),
         (Some("network"), None) => text.push_str("limited by the network\n"),
         (Some("source-disk"), _) => {
             let share = percent(of.source_disk_limited);
