@@ -44,8 +44,8 @@ pub fn download(
         ..OneDirection::default()
     };
     let mut measurement = ndt7::measurement(&one, true, TOOL, server, started_unix_s)?;
-    let limits = one.server_measurements.iter().filter_map(|message| count(message.unsent_limit));
-    let limit = limits.last();
+    let mut newest_first = one.server_measurements.iter().rev();
+    let limit = newest_first.find_map(|message| count(message.unsent_limit));
     measurement.spec.limits_unsent = limit.is_some();
     if let Some(stream) = measurement.streams.first_mut() {
         stream.receiver = receiver;

@@ -97,7 +97,7 @@ impl Ndt7Request {
         let tests = match (named, self.download_only) {
             (None, _) if is_path => {
                 let message = "the URL's path is that of no ndt7 test";
-                let accepted = "no path, or one that ends in /download or /upload";
+                let accepted = "without a path, or with one that ends in /download or /upload";
                 return Err(Problem::field(problem::Field::Host, message, accepted));
             }
             (Some(Ndt7Test::Upload), true) => {

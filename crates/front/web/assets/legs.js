@@ -36,13 +36,13 @@ export async function findPeer() {
 /** The steps of a run as this server wants them. @param {Measured[]} steps */
 function legOf(steps) {
   /** @param {"download" | "upload"} kind */
-  const transfer = (kind) => {
-    const result = steps.find((measured) => measured.plan.kind === kind)?.result;
+  const transfer = (kind, single = false) => {
+    const result = steps.find(({ plan }) => plan.kind === kind && (plan.flows === 1) === single)?.result;
     if (!result) return null;
     return { rate: result.rate || null, rtt_loaded: result.rttLoaded, limit: result.limit, valid: result.valid };
   };
   const idle = steps.find((measured) => measured.plan.kind === "idle")?.result;
-  return { rtt_idle: idle?.rttIdle ?? null, download: transfer("download"), upload: transfer("upload") };
+  return { rtt_idle: idle?.rttIdle ?? null, single: transfer("download", true), download: transfer("download"), upload: transfer("upload") };
 }
 
 /** @typedef {ReturnType<typeof legOf>} Leg */

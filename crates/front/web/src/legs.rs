@@ -46,6 +46,9 @@ struct Transfer {
 struct Leg {
     /// RTT without load, ms.
     rtt_idle: Option<f64>,
+    /// A download with one flow.
+    #[serde(default)]
+    single: Option<Transfer>,
     download: Option<Transfer>,
     upload: Option<Transfer>,
 }

@@ -50,20 +50,25 @@ pub(super) fn goodput(m: &Measurement, from: f64, to: f64) -> Option<BitRate> {
     (!m.streams.is_empty()).then(|| BitRate::from_bps_f64(bytes_a_second * 8.0))
 }
 
-/// Bytes of the segments that a receiver got, in order or not; those of its first sample are in
-/// order. Empty where it does not count segments.
+/// Bytes of the segments that a receiver got, in order or not. Empty where it does not count
+/// segments, or got none out of order: segments of an interface without losses may have any size.
 fn segments_curve(stream: &Stream) -> Curve {
-    let counted =
-        |s: &ReceiverSample| Some((s.t_s, f64::from(s.segments?), s.received_bytes as f64));
+    let counted = |s: &ReceiverSample| {
+        let (segments, early) = (f64::from(s.segments?), f64::from(s.out_of_order?));
+        Some((s.t_s, segments, early, s.received_bytes as f64))
+    };
     let all: Vec<_> = stream.receiver.iter().filter_map(counted).collect();
     let (Some(first), Some(last)) = (all.first(), all.last()) else { return Curve::default() };
-    let size = (last.2 - first.2) / (last.1 - first.1);
-    if !(size.is_finite() && size > 0.0) {
+    let size = (last.3 - first.3) / (last.1 - first.1);
+    if !(size.is_finite() && size > 0.0 && last.2 > first.2) {
         return Curve::default();
     }
-    Curve::new(
-        all.iter().map(|(t_s, count, _)| (*t_s, (first.2 + (count - first.1) * size) as u64)),
-    )
+    // What is early is at most what came out of order.
+    let arrived = |(t_s, segments, early, in_order): &(f64, f64, f64, f64)| {
+        let bytes = first.3 + (segments - first.1) * size;
+        (*t_s, bytes.clamp(*in_order, in_order + (early - first.2).max(0.0) * size) as u64)
+    };
+    Curve::new(all.iter().map(arrived))
 }
 
 pub(super) fn average(m: &Measurement) -> BitRate {
@@ -322,6 +327,7 @@ mod tests {
                 t_s: f64::from(tick) / 10.0,
                 received_bytes: if (10..21).contains(&tick) { 10_000_000 } else { arrived },
                 segments: Some(7 + tick * 1000),
+                out_of_order: Some(3 + 1000 * (tick.clamp(10, 20) - 10)),
                 ..ReceiverSample::default()
             }
         };
@@ -332,6 +338,14 @@ mod tests {
             goodput(&measurement, 2.0, 10.0).unwrap().as_f64() / 8e6
         };
         close(Some(measured(&receiver)), 10.0);
+        // Without any out of order, segments of other sizes say nothing.
+        let mut smaller = receiver.clone();
+        for sample in &mut smaller {
+            (sample.segments, sample.out_of_order) =
+                (Some((sample.t_s * 100.0).sqrt() as u32), Some(3));
+            sample.received_bytes = (sample.t_s * 1e7) as u64;
+        }
+        close(Some(measured(&smaller)), 10.0);
         // Without counts the jump cannot be told from a burst.
         receiver.iter_mut().for_each(|sample| sample.segments = None);
         assert!(measured(&receiver) > 11.0);

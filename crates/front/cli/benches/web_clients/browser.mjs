@@ -77,7 +77,8 @@ try {
   const page = await browser.newPage();
   if (which === 'page') {
     await page.goto('http://server:8080/?autostart&thorough=1');
-    const ended = () => !['', 'running', undefined].includes(document.documentElement.dataset.state);
+    const ended = () =>
+      ['finished', 'invalid', 'problem'].includes(document.documentElement.dataset.state ?? '');
     await page.waitForFunction(ended, null, { timeout: 90_000 });
     console.log(await page.evaluate(() => document.documentElement.dataset.result ?? '{}'));
   } else {

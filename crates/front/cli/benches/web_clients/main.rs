@@ -12,7 +12,7 @@ use bench_harness::{Arguments, Fallible, heading, median, note, row};
 use output::Figures;
 use peers::Peers;
 use std::path::Path;
-use std::process::{Command, ExitCode, ExitStatus};
+use std::process::{Command, ExitCode};
 
 const LONGHAUL: &str = env!("CARGO_BIN_EXE_longhaul");
 const HELP: &str = "cargo bench -p longhaul-cli --bench web_clients [--runs N] [ndt7-ws|ndt7-wss|ndt7-js|cloudflare|mach]";
@@ -95,9 +95,9 @@ fn compare(name: &str, client: Client, runs: &[Figures], peers: &Peers) -> Falli
             let ours: Vec<Figures> =
                 (0..COMPARED).map(|_| own_rpm(peers)).collect::<Fallible<_>>()?;
             let mut is_right = !runs.is_empty();
-            for (which, get) in
-                [("down", (|run: &Figures| run.down) as fn(&Figures) -> f64), ("up", |run| run.up)]
-            {
+            let kinds: [(&str, fn(&Figures) -> f64); 2] =
+                [("down", |run| run.down), ("up", |run| run.up)];
+            for (which, get) in kinds {
                 let of = |runs: &[Figures]| median(&runs.iter().map(get).collect::<Vec<_>>());
                 let (theirs, own) = (of(runs), of(&ours));
                 let is_near = (theirs / own - 1.0).abs() <= 0.1;
@@ -120,7 +120,7 @@ fn one(client: Client, peers: &Peers) -> Fallible<Figures> {
         Client::Ndt7 { tls } => {
             let security = if tls { "--no-verify" } else { "--no-tls" };
             let flags = ["--no-locate", "--server", "server:8080", security, "--format", "json"];
-            let program = peers.ndt7_client.display().to_string();
+            let program = peers.program("ndt7-client");
             (tls, [program].into_iter().chain(flags.map(str::to_owned)).collect())
         }
         Client::Ndt7Js => (false, browser("ndt7")),
@@ -128,7 +128,7 @@ fn one(client: Client, peers: &Peers) -> Fallible<Figures> {
         Client::Mach => {
             let url = "https://server:8081/.well-known/nq";
             let flags = ["rpm", "-c", url, "--insecure", "--disable-aim-scores"];
-            let program = peers.mach.display().to_string();
+            let program = peers.program("mach");
             (true, [program].into_iter().chain(flags.map(str::to_owned)).collect())
         }
     };
@@ -161,7 +161,7 @@ fn in_lab(tls: bool, command: &[String], peers: &Peers) -> Fallible<String> {
         .env("WEB_CLIENTS", &peers.folder)
         .output()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    if ExitStatus::success(&output.status) {
+    if output.status.success() {
         return Ok(text);
     }
     let error = String::from_utf8_lossy(&output.stderr);

@@ -7,8 +7,6 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub(crate) struct Peers {
     pub(crate) folder: PathBuf,
-    pub(crate) ndt7_client: PathBuf,
-    pub(crate) mach: PathBuf,
 }
 
 impl Peers {
@@ -17,16 +15,24 @@ impl Peers {
         let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../target/peers/web-clients");
         let folder = std::env::var_os("WEB_CLIENTS").map_or(built, PathBuf::from);
         let folder = std::path::absolute(folder)?;
-        let (ndt7_client, mach) = (folder.join("bin/ndt7-client"), folder.join("bin/mach"));
-        let modules = folder.join("node_modules");
-        let scripts = ["@m-lab/ndt7", "@cloudflare/speedtest", "playwright-core"];
-        let needed = [ndt7_client.clone(), mach.clone()].into_iter();
-        for path in needed.chain(scripts.map(|name| modules.join(name))) {
+        let needed = [
+            "bin/ndt7-client",
+            "bin/mach",
+            "node_modules/@m-lab/ndt7",
+            "node_modules/@cloudflare/speedtest",
+            "node_modules/playwright-core",
+        ];
+        for path in needed.map(|path| folder.join(path)) {
             if !path.exists() {
                 let path = path.display();
                 return Err(format!("{path} is missing: run scripts/web-clients").into());
             }
         }
-        Ok(Peers { folder, ndt7_client, mach })
+        Ok(Peers { folder })
+    }
+
+    /// A program among them.
+    pub(crate) fn program(&self, name: &str) -> String {
+        self.folder.join("bin").join(name).display().to_string()
     }
 }

@@ -124,7 +124,7 @@ fn page(link: &str, peers: &Peers) -> Fallible<Rates> {
 
 fn ndt7(link: &str, peers: &Peers) -> Fallible<Rates> {
     let flags = ["--no-locate", "--server", "server:8080", "--no-tls", "--no-upload"];
-    let program = peers.ndt7_client.display().to_string();
+    let program = peers.program("ndt7-client");
     let flags = flags.into_iter().chain(["--format", "json"]).map(str::to_owned);
     let command: Vec<String> = [program].into_iter().chain(flags).collect();
     let summary: Value = last_line(&in_lab(link, &web(), &command, peers)?)?;
@@ -164,7 +164,7 @@ fn in_lab(link: &str, server: &str, command: &[String], peers: &Peers) -> Fallib
     Err(format!("{link}: {}: {}", output.status, last.join(" | ")).into())
 }
 
-fn keep(file: &Path, path: &str, rates: &Rates) -> Fallible<()> {
+fn keep(file: &Path, path: &str, rates: &[(&str, f64)]) -> Fallible<()> {
     let mut file = OpenOptions::new().create(true).append(true).open(file)?;
     for (what, rate) in rates {
         writeln!(file, "{}", json!({"path": path, "what": what, "rate": rate}))?;

@@ -19,7 +19,7 @@ pub(crate) struct Endpoint {
     pub(crate) query: Option<String>,
 }
 
-const ACCEPTED: &str = "HOST, or a URL such as https://HOST:PORT/PATH";
+const ACCEPTED: &str = "a name or an address, or a URL such as https://HOST:PORT/PATH";
 
 impl Endpoint {
     /// Parses a URL with the scheme ws, wss, http or https, or a host, for which TLS is used.

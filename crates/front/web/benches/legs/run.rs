@@ -71,16 +71,19 @@ fn leg(server: SocketAddr) -> Value {
     let mut hello = hello_by_requests();
     hello["purpose"] = json!("leg");
     let told = carry_out(server, &hello);
-    let result =
-        |kind: &str| told.of("step-result").into_iter().find(|step| step["kind"] == kind).cloned();
-    let transfer = |kind: &str| {
-        let step = result(kind)?;
+    let result = |kind: &str, flows: u64| {
+        let is_it = |step: &&Value| step["kind"] == kind && step["flows"] == flows;
+        told.of("step-result").into_iter().find(is_it).cloned()
+    };
+    let transfer = |kind: &str, flows: u64| {
+        let step = result(kind, flows)?;
         let (rate, rtt_loaded, valid) = (&step["rate"], &step["rtt_loaded"], &step["valid"]);
         let limit = &step["finding"]["limit"];
         Some(json!({"rate": rate, "rtt_loaded": rtt_loaded, "limit": limit, "valid": valid}))
     };
-    let idle = result("idle").map(|step| step["rtt_idle"].clone());
-    json!({"rtt_idle": idle, "download": transfer("download"), "upload": transfer("upload")})
+    let idle = result("idle", 0).map(|step| step["rtt_idle"].clone());
+    json!({"rtt_idle": idle, "single": transfer("download", 1),
+        "download": transfer("download", 6), "upload": transfer("upload", 6)})
 }
 
 fn verdict(near: SocketAddr, rounds: &[Value]) -> Fallible<Value> {

@@ -25,6 +25,10 @@ pub(super) const MAX_ROUNDS: usize = 5;
 const QUEUE_MS: f64 = 8.0;
 const QUEUE_SHARE: f64 = 0.25;
 const QUEUE_FACTOR: f64 = 2.0;
+/// The far download's rate with six flows by that with one: from the first on, each connection is
+/// limited by itself; up to the second, the link is.
+const SCALES: f64 = 2.5;
+const SCALES_NOT: f64 = 1.4;
 /// The share of the rounds that see the same.
 const MAJORITY: f64 = 2.0 / 3.0 - 1e-9;
 
@@ -69,6 +73,8 @@ pub(super) struct Direction {
     /// What limited most transfers.
     pub(super) near_limit: Option<Limit>,
     pub(super) far_limit: Option<Limit>,
+    /// The far rate with several flows by that with one.
+    pub(super) far_scaling: Option<f64>,
     /// Rounds that count.
     pub(super) rounds: usize,
     pub(super) sentence: String,
@@ -94,8 +100,8 @@ pub(super) fn of(rounds: &[Round]) -> Verdict {
         let rtts: Vec<f64> = rounds.iter().filter_map(|round| of(round).rtt_idle).collect();
         statistics::median(&rtts)
     };
-    let download = direction(rounds, |leg| leg.download);
-    let upload = direction(rounds, |leg| leg.upload);
+    let download = direction(rounds, |leg| leg.download, |leg| leg.single);
+    let upload = direction(rounds, |leg| leg.upload, |_| None);
     let is_open = |direction: &Option<Direction>| {
         direction.as_ref().is_some_and(|direction| is_straddling(direction.ratio))
     };
@@ -113,6 +119,9 @@ pub(super) fn is_straddling(ratio: Option<Estimate>) -> bool {
     ratio.is_none_or(|ratio| ratio.low < EQUAL && ratio.high >= EQUAL)
 }
 
+/// One of a leg's transfers.
+type Choice = fn(&Leg) -> Option<Transfer>;
+
 /// A round of one direction.
 struct Pair {
     near: Transfer,
@@ -121,10 +130,12 @@ struct Pair {
     far_rate: f64,
     near_idle: Option<f64>,
     far_idle: Option<f64>,
+    /// The far leg's rate with one flow.
+    far_single: Option<f64>,
 }
 
 impl Pair {
-    fn of(round: &Round, of: fn(&Leg) -> Option<Transfer>) -> Option<Self> {
+    fn of(round: &Round, of: Choice, single: Choice) -> Option<Self> {
         let (near, far) = (of(&round.near)?, of(&round.far)?);
         let both = near.valid && far.valid;
         Some(Pair {
@@ -134,6 +145,7 @@ impl Pair {
             far_rate: far.rate?,
             near_idle: round.near.rtt_idle,
             far_idle: round.far.rtt_idle,
+            far_single: single(&round.far).filter(|single| single.valid).and_then(|it| it.rate),
         })
     }
 
@@ -146,8 +158,9 @@ impl Pair {
     }
 }
 
-fn direction(rounds: &[Round], transfer: fn(&Leg) -> Option<Transfer>) -> Option<Direction> {
-    let pairs: Vec<Pair> = rounds.iter().filter_map(|round| Pair::of(round, transfer)).collect();
+fn direction(rounds: &[Round], transfer: Choice, single: Choice) -> Option<Direction> {
+    let pairs: Vec<Pair> =
+        rounds.iter().filter_map(|round| Pair::of(round, transfer, single)).collect();
     let logs = |of: fn(&Pair) -> f64| pairs.iter().map(|pair| of(pair).ln()).collect::<Vec<f64>>();
     let near_rate = statistics::mean(&logs(|pair| pair.near_rate))?.exp();
     let far_rate = statistics::mean(&logs(|pair| pair.far_rate))?.exp();
@@ -170,6 +183,7 @@ fn direction(rounds: &[Round], transfer: fn(&Leg) -> Option<Transfer>) -> Option
         far_increase: median(Pair::far_increase),
         near_limit: most(pairs.iter().map(|pair| pair.near.limit)),
         far_limit: most(pairs.iter().map(|pair| pair.far.limit)),
+        far_scaling: median(|pair| Some(pair.far_rate / pair.far_single?)),
         rounds: pairs.len(),
         sentence: String::new(),
         equation: String::new(),
@@ -192,7 +206,7 @@ fn limiting(found: &Direction, far_limits: &[Option<Limit>], queue: Option<bool>
         return Limiting::Unknown;
     }
     if ratio.high < EQUAL {
-        return beyond(far_limits, queue);
+        return beyond(far_limits, queue, found.far_scaling);
     }
     match found.near_limit.map(place) {
         Some(Place::Ends) => Limiting::Host,
@@ -222,27 +236,26 @@ enum Place {
 
 const fn place(limit: Limit) -> Place {
     match limit {
-        Limit::PathRate
-        | Limit::Aqm
-        | Limit::SharedBottleneck
-        | Limit::ShallowQueue
-        | Limit::Policer => Place::Link,
+        Limit::PathRate | Limit::Aqm | Limit::SharedBottleneck | Limit::Policer => Place::Link,
         Limit::Loss
         | Limit::ClusteredLoss
         | Limit::Reordering
         | Limit::ReceiveWindow
         | Limit::WindowScaling
         | Limit::FixedWindow
-        | Limit::SendBuffer
-        | Limit::CongestionAvoidance
-        | Limit::Ramp => Place::Distance,
+        | Limit::SendBuffer => Place::Distance,
         Limit::SlowReceiver
         | Limit::Application
         | Limit::Cpu
         | Limit::Memory
         | Limit::Pacing
         | Limit::PacingTimers => Place::Ends,
-        Limit::EcnMarks
+        // In seconds, losses of a shallow queue and random ones look alike, and growth is slow
+        // after both.
+        Limit::ShallowQueue
+        | Limit::CongestionAvoidance
+        | Limit::Ramp
+        | Limit::EcnMarks
         | Limit::AckPath
         | Limit::PathChange
         | Limit::Outage
@@ -258,8 +271,9 @@ fn queue(found: &Direction, far_idle: Option<f64>) -> Option<bool> {
     Some(far >= least && far >= near * QUEUE_FACTOR)
 }
 
-/// The line, or what is far away: the limits of the far transfers, and the queue.
-fn beyond(limits: &[Option<Limit>], queue: Option<bool>) -> Limiting {
+/// The line, or what is far away: the limits of the far transfers, the queue, and whether several
+/// flows carry more than one.
+fn beyond(limits: &[Option<Limit>], queue: Option<bool>, scaling: Option<f64>) -> Limiting {
     let placed: Vec<Place> = limits
         .iter()
         .flatten()
@@ -273,13 +287,21 @@ fn beyond(limits: &[Option<Limit>], queue: Option<bool>) -> Limiting {
     // The near leg carried more to the same browser: what limits at an end is at the far one.
     let is_link = share(&[Place::Link]) >= MAJORITY;
     let is_far = share(&[Place::Distance, Place::Ends]) >= MAJORITY;
-    match (is_link, is_far, queue) {
-        (true, _, _) => Limiting::Line,
-        // Losses and windows leave a queue empty.
-        (_, true, Some(true)) => Limiting::Beyond,
-        (_, true, _) => Limiting::Far,
-        // Nothing but a saturated link holds a queue.
-        (_, _, Some(true)) if placed.is_empty() => Limiting::Line,
+    // What disagrees with itself says nothing.
+    if !placed.is_empty() && !is_link && !is_far {
+        return Limiting::Beyond;
+    }
+    // Losses and windows leave a queue empty; nothing but a saturated link holds one.
+    let is_queued = queue == Some(true);
+    let scales = scaling.is_some_and(|scaling| scaling >= SCALES);
+    let scales_not = scaling.is_some_and(|scaling| scaling <= SCALES_NOT);
+    let for_link = [is_link, is_queued, scales_not].contains(&true);
+    let for_far = [is_far, scales].contains(&true);
+    match (for_link, for_far) {
+        (true, false) => Limiting::Line,
+        (false, true) => Limiting::Far,
+        // A finding on a saturated link outweighs a single flow that was slow to ramp up.
+        (true, true) if is_link && is_queued => Limiting::Line,
         _ => Limiting::Beyond,
     }
 }
@@ -303,8 +325,12 @@ mod tests {
 
     /// Rounds of downloads: near and far rates in Mbit/s; RTTs under load, of 2 and 40 ms.
     fn rounds(rates: &[(f64, f64)], loaded: (f64, f64), limits: (Limit, Limit)) -> Vec<Round> {
-        let leg =
-            |rtt, download| Leg { rtt_idle: Some(rtt), download: Some(download), upload: None };
+        let leg = |rtt, download| Leg {
+            rtt_idle: Some(rtt),
+            single: None,
+            download: Some(download),
+            upload: None,
+        };
         rates
             .iter()
             .map(|(near, far)| Round {
@@ -344,8 +370,27 @@ mod tests {
         assert_eq!(limiting((5.0, 200.0), Limit::Unknown), Limiting::Line);
         assert_eq!(limiting((5.0, 41.0), Limit::Unknown), Limiting::Beyond);
         assert_eq!(limiting((5.0, 200.0), Limit::Loss), Limiting::Beyond);
+        assert_eq!(limiting((5.0, 41.0), Limit::ShallowQueue), Limiting::Beyond);
         // The queue of the near leg is no evidence of one beyond it.
         assert_eq!(limiting((150.0, 200.0), Limit::Unknown), Limiting::Beyond);
+    }
+
+    #[test]
+    fn one_flow_beside_several_tells_a_link_from_its_flows() {
+        let limiting = |single: f64, limit| {
+            let mut all = rounds(&SLOWER_FAR, (5.0, 41.0), (Limit::PathRate, limit));
+            for round in &mut all {
+                round.far.single = Some(transfer(single, 41.0, Limit::Unknown));
+            }
+            of(&all).download.unwrap().limiting
+        };
+        assert_eq!(limiting(9.0, Limit::ShallowQueue), Limiting::Far);
+        assert_eq!(limiting(45.0, Limit::ShallowQueue), Limiting::Line);
+        assert_eq!(limiting(45.0, Limit::CongestionAvoidance), Limiting::Line);
+        assert_eq!(limiting(25.0, Limit::ShallowQueue), Limiting::Beyond);
+        // Evidence that conflicts.
+        assert_eq!(limiting(45.0, Limit::Loss), Limiting::Beyond);
+        assert_eq!(limiting(9.0, Limit::Aqm), Limiting::Beyond);
     }
 
     #[test]

@@ -24,7 +24,8 @@ const UPLOAD_SHARE: f64 = 0.8;
 const EXPERIMENT_SHARE: f64 = 0.7;
 /// The times of a leg's steps, as shares of a download's.
 const LEG_IDLE_SHARE: f64 = 0.1;
-const LEG_DOWNLOAD_SHARE: f64 = 0.4;
+const LEG_SINGLE_SHARE: f64 = 0.4;
+const LEG_DOWNLOAD_SHARE: f64 = 0.5;
 const LEG_UPLOAD_SHARE: f64 = 0.3;
 /// The flows of a step with several.
 const SEVERAL: u32 = 6;
@@ -61,6 +62,7 @@ fn leg(step_seconds: f64) -> Vec<Plan> {
     };
     vec![
         step(StepKind::Idle, 0, LEG_IDLE_SHARE, "RTT without load"),
+        step(StepKind::Download, 1, LEG_SINGLE_SHARE, "whether each connection is limited"),
         step(StepKind::Download, SEVERAL, LEG_DOWNLOAD_SHARE, "what this leg carries"),
         step(StepKind::Upload, SEVERAL, LEG_UPLOAD_SHARE, "what this leg carries"),
     ]

@@ -9,6 +9,8 @@ const LIBRESPEED_GRACE_S: f64 = 1.5;
 const SLICES: usize = 20;
 const FASTEST: usize = SLICES / 10;
 const SLOWEST: usize = SLICES * 3 / 10;
+/// The time of a test of iperf3, and of ndt7.
+const TEN_SECONDS: f64 = 10.0;
 /// The share of a transfer that fast.com's ramp takes at most.
 const RAMP_SHARE: f64 = 0.5;
 
@@ -42,6 +44,17 @@ fn whole(series: &ByteSeries) -> Option<f64> {
     mean(series, 0.0, end(series)?)
 }
 
+/// The mean of ten seconds, as iperf3 and ndt7 test: a shorter transfer is taken to go on at the rate of
+/// its second half, or its ramp-up would weigh too much.
+fn ten_seconds(series: &ByteSeries) -> Option<f64> {
+    let left = TEN_SECONDS - end(series)?;
+    let mean = whole(series)?;
+    if left <= 0.0 {
+        return Some(mean);
+    }
+    Some((mean * (TEN_SECONDS - left) + settled(series)? * left) / TEN_SECONDS)
+}
+
 fn librespeed(series: &ByteSeries) -> Option<f64> {
     Some(mean(series, LIBRESPEED_GRACE_S, end(series)?)? * LIBRESPEED_FACTOR)
 }
@@ -72,15 +85,15 @@ pub(super) fn methods(
     vec![
         row(
             "iperf3",
-            one.and_then(whole),
-            "one flow, the mean of the whole time with the ramp-up, payload only",
+            one.and_then(ten_seconds),
+            "one flow, the mean of ten seconds with the ramp-up, payload only",
         ),
         row(
             "ndt7",
-            bbr.or(one).and_then(whole),
+            bbr.or(one).and_then(ten_seconds),
             match bbr {
-                Some(_) => "one flow with BBR, the mean of the whole time",
-                None => "one flow, the mean of the whole time; with BBR where the server has it",
+                Some(_) => "one flow with BBR, the mean of ten seconds",
+                None => "one flow, the mean of ten seconds; with BBR where the server has it",
             },
         ),
         row(
@@ -119,6 +132,9 @@ mod tests {
             assert!((got / expected - 1.0).abs() < 0.01, "{got} {expected}");
         };
         close(whole(&series), 90e6);
+        // 450 Mbit in five seconds, then 500 Mbit.
+        close(ten_seconds(&series), 95e6);
+        close(ten_seconds(&series[..=20]), 95e6);
         close(librespeed(&series), 106e6);
         close(sliced(&series), 100e6);
         close(settled(&series), 100e6);
@@ -129,6 +145,7 @@ mod tests {
         assert_eq!(all.iter().filter(|method| method.rate.is_some()).count(), 2);
         for short in [&series[..0], &series[..1]] {
             assert_eq!((whole(short), sliced(short), settled(short)), (None, None, None));
+            assert_eq!(ten_seconds(short), None);
         }
     }
 }

@@ -110,11 +110,11 @@ fn a_leg_has_short_steps() {
     let told = carry_out(server.address, &hello);
     let seconds: Vec<f64> =
         told.of("step").iter().filter_map(|step| step["seconds"].as_f64()).collect();
-    assert_eq!(seconds, [0.05, 0.2, 0.15]);
+    assert_eq!(seconds, [0.05, 0.2, 0.25, 0.15]);
     let results = told.of("step-result");
     let kinds: Vec<&str> = results.iter().filter_map(|step| step["kind"].as_str()).collect();
-    assert_eq!(kinds, ["idle", "download", "upload"]);
-    assert!(results.iter().skip(1).all(|step| step["flows"] == 6 && step["rate"].is_number()));
+    assert_eq!(kinds, ["idle", "download", "download", "upload"]);
+    assert!(results.iter().skip(2).all(|step| step["flows"] == 6 && step["rate"].is_number()));
     assert_eq!(told.messages.last().unwrap()["type"], "result");
 }
 

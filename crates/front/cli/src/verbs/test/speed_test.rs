@@ -10,6 +10,46 @@ use longhaul::responsiveness::{self, ResponsivenessEvent, ResponsivenessRequest}
 use longhaul::test::Family;
 use report::terminal;
 
+/// Options of tests with longhaul's and iperf3's servers.
+const OF_SERVERS: [&str; 36] = [
+    "port",
+    "udp",
+    "udt",
+    "time",
+    "bytes",
+    "parallel",
+    "window",
+    "autotuning",
+    "bitrate",
+    "yes",
+    "congestion",
+    "bidir",
+    "bind",
+    "omit",
+    "length",
+    "interval",
+    "pcap",
+    "mss",
+    "nodelay",
+    "tos",
+    "mptcp",
+    "zerocopy",
+    "no_zerocopy",
+    "skip_rx_copy",
+    "no_segmentation",
+    "no_coalescing",
+    "dont_fragment",
+    "device",
+    "token",
+    "token_file",
+    "latency",
+    "brief",
+    "repeat",
+    "compare",
+    "decide",
+    "find_rate",
+];
+
 /// Flags for servers that are not longhaul's or iperf3's.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Servers of other speed tests")]
@@ -19,20 +59,15 @@ pub(crate) struct SpeedTestArgs {
     /// Downloads, then uploads, for 10 s each, as ndt7's clients do. With -R, it only downloads; a
     /// URL that ends in /ndt/v7/upload or /ndt/v7/download selects one test. HOST alone is
     /// wss://HOST; ws:// is without TLS. --save and --html need one test.
-    #[arg(long, group = "other_server", conflicts_with_all = ["Sockets", "ModeArgs"])]
-    #[arg(conflicts_with_all = ["port", "udp", "udt", "time", "bytes", "parallel", "window"])]
-    #[arg(conflicts_with_all = ["autotuning", "bitrate", "congestion", "bidir", "bind", "omit"])]
-    #[arg(conflicts_with_all = ["length", "interval", "pcap"])]
+    #[arg(long, group = "other_server", conflicts_with_all = OF_SERVERS)]
     ndt7: bool,
     /// HOST is a responsiveness server, or its URL
     ///
     /// Measures round trips per minute in a download, then in an upload (with -R only in a
     /// download), each until the result is stable, at most for 20 s
     /// (draft-ietf-ippm-responsiveness-09). HOST alone is https://HOST/.well-known/nq.
-    #[arg(long, group = "other_server", conflicts_with_all = ["Sockets", "ModeArgs"])]
-    #[arg(conflicts_with_all = ["port", "udp", "udt", "time", "bytes", "parallel", "window"])]
-    #[arg(conflicts_with_all = ["autotuning", "bitrate", "congestion", "bidir", "bind", "omit"])]
-    #[arg(conflicts_with_all = ["length", "interval", "pcap", "save", "html", "each"])]
+    #[arg(long, group = "other_server", conflicts_with_all = OF_SERVERS)]
+    #[arg(conflicts_with_all = ["save", "html", "each"])]
     rpm: bool,
     /// Accept any certificate of such a server
     #[arg(long, requires = "other_server")]
