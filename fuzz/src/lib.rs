@@ -28,6 +28,7 @@ targets! {
     udt_native_datagrams,
     websocket_frames,
     websocket_upgrade,
+    webtransport_head,
     copy_messages,
     copy_receiver,
     agent_requests,

@@ -111,6 +111,35 @@ pub fn mean_interval(values: &[f64], confidence: f64) -> Option<Interval> {
     Some(Interval::around(mean, half))
 }
 
+/// The confidence interval of a proportion by Clopper and Pearson (1934), of which at least
+/// `confidence` (0 to 1) hold the true value, whatever it is. `None` without a trial.
+#[must_use]
+pub fn proportion_interval(successes: u64, trials: u64, confidence: f64) -> Option<Interval> {
+    let tail = (1.0 - confidence) / 2.0;
+    if trials == 0 || successes > trials || !(tail > 0.0 && tail < 0.5) {
+        return None;
+    }
+    let (k, n) = (successes as f64, trials as f64);
+    // P(at least k) rises with p, and P(at most k) falls.
+    let low =
+        if successes == 0 { 0.0 } else { root(|p| incomplete_beta(p, k, n - k + 1.0) < tail) };
+    let high = match successes == trials {
+        true => 1.0,
+        false => root(|p| incomplete_beta(p, k + 1.0, n - k) < 1.0 - tail),
+    };
+    Some(Interval { low, high })
+}
+
+/// The number of 0 to 1 up to which `is_below` holds.
+fn root(is_below: impl Fn(f64) -> bool) -> f64 {
+    let (mut low, mut high) = (0.0, 1.0);
+    for _ in 0..60 {
+        let middle = f64::midpoint(low, high);
+        if is_below(middle) { low = middle } else { high = middle }
+    }
+    f64::midpoint(low, high)
+}
+
 /// A confidence interval of the median, and its confidence level.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MedianInterval {
@@ -329,6 +358,33 @@ mod tests {
             assert!((found - t).abs() < 6e-4, "{confidence} {freedom}: {found}");
         }
         assert_eq!((student_t(1.0, 5.0), student_t(0.95, 0.0)), (None, None));
+    }
+
+    #[test]
+    fn proportions_have_exact_intervals() {
+        let of = |k, n| proportion_interval(k, n, 0.95).unwrap();
+        let near = |a: f64, b: f64| (a - b).abs() < 1e-4;
+        // The rule of three, exactly: 1 - 0.025^(1/n).
+        assert!(of(0, 100).low == 0.0 && near(of(0, 100).high, 1.0 - 0.025_f64.powf(0.01)));
+        assert!(of(100, 100).high == 1.0 && near(of(100, 100).low, 0.025_f64.powf(0.01)));
+        // By the tables of Clopper and Pearson: 1 of 10, 10 of 100.
+        assert!(near(of(1, 10).low, 0.00253) && near(of(1, 10).high, 0.44502));
+        assert!(near(of(10, 100).low, 0.04900) && near(of(10, 100).high, 0.17622));
+        // The distribution at the ends, summed.
+        let Interval { low, high } = of(24, 2400);
+        let below = |p: f64, k: i32| -> f64 {
+            let mut term = (1.0 - p).powi(2400);
+            (0..=k).fold(0.0, |sum, i| {
+                let now = term;
+                term *= f64::from(2400 - i) / f64::from(i + 1) * p / (1.0 - p);
+                sum + now
+            })
+        };
+        assert!(near(1.0 - below(low, 23), 0.025) && near(below(high, 24), 0.025));
+        assert_eq!(
+            (proportion_interval(0, 0, 0.95), proportion_interval(2, 1, 0.95)),
+            (None, None)
+        );
     }
 
     #[test]

@@ -121,11 +121,12 @@ impl SecondTest {
     /// The request of the second test, given that of the first.
     #[must_use]
     pub fn config(&self, first: &ClientConfig) -> ClientConfig {
-        let Change { congestion, streams, udp_rate, seconds, window } = self.change.clone();
+        let Change { congestion, streams, udp_rate, seconds, window, pacing } = self.change.clone();
         let mut config = first.clone();
         config.congestion = congestion.or(config.congestion);
         config.streams = streams.unwrap_or(config.streams);
         config.window = window.or(config.window);
+        config.fq_rate = pacing.or(config.fq_rate);
         if let Some(seconds) = seconds {
             config.end = EndAfter::Seconds(seconds);
         }

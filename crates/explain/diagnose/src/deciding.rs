@@ -15,7 +15,7 @@ pub use rule::Rule;
 pub use train::{Growth, Train};
 
 use record::{Limit, Measurement};
-use table::{Row, TABLE};
+use table::{OVER_TCP, Row, TABLE};
 
 /// The limits that drop exactly the same packets: only a [`Train`] tells them apart.
 pub const DROPPING_ALIKE: [Limit; 2] = [Limit::Policer, Limit::ShallowQueue];
@@ -67,9 +67,24 @@ pub fn deciding_test(first: Limit, second: Limit) -> Option<DecidingTest> {
 /// The same, with its rule and reason.
 #[must_use]
 pub fn decision(first: Limit, second: Limit) -> Option<Decision> {
+    among(TABLE, first, second).or_else(|| among(OVER_TCP, first, second))
+}
+
+/// The same of tests that need nothing but TCP.
+#[must_use]
+pub fn decision_over_tcp(first: Limit, second: Limit) -> Option<Decision> {
+    let needs_udp = |decision: &Decision| {
+        matches!(decision.test, DecidingTest::UdpBelow | DecidingTest::UdpAbove)
+    };
+    let usual = among(TABLE, first, second).filter(|decision| !needs_udp(decision));
+    usual.or_else(|| among(OVER_TCP, first, second))
+}
+
+/// The decision of a table for a pair, in either order.
+fn among(table: &[Row], first: Limit, second: Limit) -> Option<Decision> {
     let as_row = |one: Limit, other: Limit| {
         let row =
-            TABLE.iter().find(|row| row.if_so.contains(&one) && row.otherwise.contains(&other))?;
+            table.iter().find(|row| row.if_so.contains(&one) && row.otherwise.contains(&other))?;
         let Row { test, rule, reason, .. } = *row;
         Some(Decision { test, if_so: one, otherwise: other, rule, reason })
     };
@@ -102,6 +117,40 @@ mod tests {
                     .filter(|row| has(row.if_so, row.otherwise) || has(row.otherwise, row.if_so));
                 assert!(rows.count() <= 1, "{one:?} {other:?}");
                 assert_eq!(decision(one, other), decision(other, one));
+            }
+        }
+    }
+
+    #[test]
+    fn pacing_tells_random_loss_from_overflow_where_there_is_no_udp() {
+        let observed = |lost: f64| Observation {
+            goodput: units::BitRate::from_bps(90_000_000),
+            packets: 50_000.0,
+            lost,
+            run: None,
+            reordered: 0.0,
+        };
+        for overflow in [Limit::ShallowQueue, Limit::Policer] {
+            for loss in [Limit::Loss, Limit::ClusteredLoss] {
+                let decision = decision_over_tcp(overflow, loss).unwrap();
+                assert_eq!(decision.test, DecidingTest::Paced);
+                let read = |lost: f64| decision.read(&observed(0.01), &observed(lost)).0;
+                assert_eq!(read(0.01), Some(loss));
+                assert_eq!((read(0.0), read(0.0005)), (Some(overflow), Some(overflow)));
+                assert_eq!(read(0.002), None);
+            }
+        }
+        // What TCP decides by itself stays as it is; other pairs of UDP are not decided.
+        let over_tcp = |one, other| decision_over_tcp(one, other).map(|decision| decision.test);
+        assert_eq!(over_tcp(Limit::Aqm, Limit::Loss), Some(DecidingTest::Bbr));
+        assert_eq!(over_tcp(Limit::AckPath, Limit::Loss), None);
+        assert_eq!(over_tcp(Limit::ClusteredLoss, Limit::Loss), None);
+        for one in Limit::ALL {
+            for other in Limit::ALL {
+                let is_udp = over_tcp(one, other).is_some_and(|test| {
+                    [DecidingTest::UdpBelow, DecidingTest::UdpAbove].contains(&test)
+                });
+                assert!(!is_udp);
             }
         }
     }

@@ -31,6 +31,7 @@ const LAYERS: [&[&str]; 9] = [
         "link",
         "control",
         "websocket",
+        "webtransport",
     ],
     &["topology", "diagnose", "host", "tcp", "tcp-analysis", "capture-merge", "udt"],
     &[
@@ -51,7 +52,7 @@ const LAYERS: [&[&str]; 9] = [
 ];
 
 /// Crates that have no clock, no I/O, no thread.
-const PURE: [&str; 30] = [
+const PURE: [&str; 31] = [
     "problem",
     "units",
     "runs",
@@ -70,6 +71,7 @@ const PURE: [&str; 30] = [
     "iperf3-proto",
     "iperf2-proto",
     "websocket",
+    "webtransport",
     "link",
     "control",
     "topology",

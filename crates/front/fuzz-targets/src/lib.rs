@@ -13,7 +13,7 @@
 //! | `agent` | what an agent and whoever started it send |
 //! | `copy`, `copy_receiver` | what a peer of a copy sends |
 //! | `udt` | datagrams of a UDT peer, and of anyone |
-//! | `websocket_peer` | what a WebSocket client or server sends |
+//! | `websocket_peer` | what a WebSocket or WebTransport client or server sends |
 //! | `kernel` | what the kernel answers: netlink, ICMP errors |
 //! | `captures` | capture files, packets in them, two captures aligned |
 //! | `analysis` | display filters; TCP segments and fragments of packets |
@@ -39,7 +39,7 @@ pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target. `fuzz/seeds` has a directory for each, and `fuzz/src/lib.rs`
 /// a test.
-pub const TARGETS: [Target; 39] = [
+pub const TARGETS: [Target; 40] = [
     ("iperf3_framing", wire::iperf3_framing),
     ("iperf3_params", wire::iperf3_params),
     ("iperf3_results", wire::iperf3_results),
@@ -52,6 +52,7 @@ pub const TARGETS: [Target; 39] = [
     ("udt_native_datagrams", udt::native_datagrams),
     ("websocket_frames", websocket_peer::frames),
     ("websocket_upgrade", websocket_peer::upgrade),
+    ("webtransport_head", websocket_peer::session_head),
     ("copy_messages", copy::messages),
     ("copy_receiver", copy_receiver::copies),
     ("agent_requests", agent::requests),

@@ -1,4 +1,4 @@
-//! What the other end of a WebSocket sends.
+//! What the other end of a WebSocket, or of a WebTransport session, sends.
 
 use websocket::{ClientKey, Event, Limits, ProtocolError, Reader, Role, Upgrade};
 
@@ -50,4 +50,20 @@ pub(crate) fn upgrade(input: &[u8]) {
     if let Ok(Some(length)) = key.check_response(input, "net.measurementlab.ndt.v7") {
         assert!(length <= input.len());
     }
+}
+
+/// The head of a session's request or response. The first byte is the size of the pieces that it
+/// arrives in; how it is cut must make no difference.
+pub(crate) fn session_head(input: &[u8]) {
+    let Some((piece, stream)) = input.split_first() else { return };
+    let read = |piece: usize| {
+        let mut reader = webtransport::HeadReader::default();
+        let mut parts = stream.chunks(piece);
+        parts.find_map(|part| reader.push(part).transpose())
+    };
+    let cut = read(usize::from(*piece).max(1));
+    if stream.len() < webtransport::MAX_HEAD {
+        assert_eq!(read(stream.len().max(1)), cut);
+    }
+    let _ = webtransport::datagram_payload(4 * u64::from(*piece), stream);
 }

@@ -75,6 +75,7 @@ function stepAt(curves, t) {
 function bandText(step) {
   if (step === undefined) return "";
   if (step.kind === "idle") return texts.charts.stepIdle;
+  if (step.kind === "loss") return texts.charts.stepLoss;
   return `${step.kind === "download" ? "↓" : "↑"} ${flowsText(step.flows)}${step.note === null ? "" : `, ${step.note}`}`;
 }
 

@@ -50,7 +50,7 @@ function readCurves(value) {
   for (const step of value.steps) {
     if (!isObject(step)) return null;
     const { kind, flows, from, to } = step;
-    if ((kind !== "idle" && kind !== "download" && kind !== "upload") || typeof flows !== "number"
+    if ((kind !== "idle" && kind !== "download" && kind !== "upload" && kind !== "loss") || typeof flows !== "number"
       || typeof from !== "number" || typeof to !== "number") return null;
     steps.push({ kind, flows, note: typeof step.note === "string" ? step.note : null, from, to });
   }

@@ -8,10 +8,12 @@ const MAX_TEXT = 4000;
 const MAX_LIST = 64;
 const MAX_FLOWS = 32;
 const MAX_STEP_SECONDS = 60;
+const MAX_DATAGRAMS = 16_384;
 
-/** @typedef {"idle" | "download" | "upload"} StepKind */
+/** @typedef {"idle" | "download" | "upload" | "loss"} StepKind */
 /** @typedef {{kind: StepKind, flows: number, seconds: number}} PlannedStep */
-/** @typedef {PlannedStep & {type: "step", step: number, transport: "http" | "websocket", congestion: string | null, why: string | null}} Step */
+/** @typedef {PlannedStep & {type: "step", step: number, transport: "http" | "websocket", congestion: string | null, why: string | null, datagrams: Datagrams | null}} Step */
+/** @typedef {{port: number, certificate: string, count: number}} Datagrams The certificate is its SHA-256, in hexadecimal. */
 /** @typedef {{type: "welcome", run: string, client: string | null, ipVersion: number | null, proxied: boolean, tls: boolean, history: boolean, maxBytes: number | null, seconds: number | null, steps: PlannedStep[]}} Welcome */
 /** @typedef {{type: "sample", step: number, t: number, rate: number | null, rtt: number | null, cwnd: number | null, retransmits: number | null}} Sample */
 /** @typedef {{limit: string, probability: number}} Alternative */
@@ -35,7 +37,8 @@ const MAX_STEP_SECONDS = 60;
  * @property {{grade: string | null, increase: number | null} | null} bufferbloat
  * @property {number | null} rpm
  * @property {string | null} rpmMethod
- * @property {{ratio: number, from: string | null} | null} loss
+ * @property {{ratio: number, low: number | null, high: number | null, from: string | null, sent: number | null} | null} loss
+ * @property {string | null} ecn
  * @property {Verdicts | null} verdicts
  * @property {Finding | null} finding
  * @property {Remedy[]} remedies
@@ -90,12 +93,23 @@ function textList(value) {
 /** @param {Json} json @returns {PlannedStep | null} */
 function planned(json) {
   const { kind } = json;
-  if (kind !== "idle" && kind !== "download" && kind !== "upload") return null;
-  const flows = number(json.flows) ?? (kind === "idle" ? 0 : 1);
+  if (kind !== "idle" && kind !== "download" && kind !== "upload" && kind !== "loss") return null;
+  const isTransfer = kind === "download" || kind === "upload";
+  const flows = number(json.flows) ?? (isTransfer ? 1 : 0);
   const seconds = number(json.seconds);
   if (seconds === null || seconds > MAX_STEP_SECONDS || flows > MAX_FLOWS || !Number.isInteger(flows)) return null;
-  if (kind !== "idle" && flows === 0) return null;
+  if (isTransfer && flows === 0) return null;
   return { kind, flows, seconds };
+}
+
+/** @param {unknown} value @returns {Datagrams | null} */
+function datagrams(value) {
+  if (!isObject(value)) return null;
+  const port = number(value.port);
+  const count = number(value.count);
+  const certificate = text(value.certificate);
+  if (port === null || port > 65535 || count === null || count > MAX_DATAGRAMS || !Number.isInteger(count)) return null;
+  return certificate === null || !/^[0-9a-f]{64}$/.test(certificate) ? null : { port, certificate, count };
 }
 
 /** @param {unknown} value @returns {Direction | null} */
@@ -163,7 +177,8 @@ function result(json) {
     bufferbloat: bufferbloat && { grade: text(bufferbloat.grade), increase: number(bufferbloat.increase) },
     rpm: number(json.rpm),
     rpmMethod: text(json.rpm_method),
-    loss: ratio === null ? null : { ratio, from: text(loss.from) },
+    loss: ratio === null ? null : { ratio, low: number(loss.low), high: number(loss.high), from: text(loss.from), sent: number(loss.sent) },
+    ecn: text(object(json.ecn).sentence),
     verdicts: verdicts && {
       streaming: text(verdicts.streaming),
       gaming: text(verdicts.gaming),
@@ -221,7 +236,7 @@ export function readMessage(json) {
       const plan = planned(json);
       if (plan === null || step === null) return null;
       const transport = json.transport === "http" ? "http" : "websocket";
-      return { type: "step", step, ...plan, transport, congestion: text(json.congestion), why: text(json.why) };
+      return { type: "step", step, ...plan, transport, congestion: text(json.congestion), why: text(json.why), datagrams: datagrams(json.datagrams) };
     }
     case "sample": {
       const t = number(json.t);

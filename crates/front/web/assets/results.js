@@ -116,13 +116,16 @@ function tiles(result) {
   const grade = bufferbloat?.grade ?? null;
   /** @type {[string, string] | null} */
   const lossValue = loss === null ? null : [percent(loss.ratio).replace(" %", ""), "%"];
+  const lossNote = loss === null || loss.low === null || loss.high === null || loss.sent === null
+    ? loss?.from ? named(texts.result.lossFrom, loss.from) : ""
+    : fill(texts.result.lossCounted, { low: percent(loss.low), high: percent(loss.high), count: loss.sent });
   const more = bufferbloat?.increase ?? null;
   return html("dl", { class: "tiles" },
     tile(texts.result.rttIdle, time(result.rttIdle), texts.result.rttIdleNote),
     tile(texts.result.rttDownload, time(result.rttDownload), increase(result.rttDownload)),
     tile(texts.result.rttUpload, time(result.rttUpload), increase(result.rttUpload)),
     tile(texts.result.jitter, time(result.jitter), texts.result.jitterNote),
-    tile(texts.result.loss, lossValue, loss?.from ? named(texts.result.lossFrom, loss.from) : ""),
+    tile(texts.result.loss, lossValue, lossNote),
     tile(texts.result.grade, grade === null ? null : [grade, ""], more === null ? "" : fill(texts.result.gradeNote, { increase: millis(more) })),
     tile(texts.result.rpm, result.rpm === null ? null : [String(Math.round(result.rpm)), texts.result.rpmUnit], texts.result.rpmNote));
 }
@@ -152,6 +155,7 @@ export function figures(result) {
     tiles(result),
     result.verdicts && html("h3", { class: "label" }, texts.result.verdicts),
     result.verdicts && verdictList(result.verdicts),
+    result.ecn && html("p", { class: "note" }, result.ecn),
     result.rpm !== null && result.rpmMethod && html("p", { class: "note" }, `${texts.result.rpm}: ${result.rpmMethod}`));
 }
 

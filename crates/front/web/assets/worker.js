@@ -1,6 +1,7 @@
 // The worker of a run: the control connection, the steps that the server asks for, and what this
 // browser knows of their validity.
 
+import { canReceive, receive } from "./datagrams.js";
 import { Flows, pause } from "./flows.js";
 import { Health } from "./health.js";
 import { VERSION, readMessage } from "./protocol.js";
@@ -59,7 +60,7 @@ class Run {
         platform: command.platform,
         max_bytes: command.maxBytes,
         thorough: command.thorough,
-        transports: ["http", "websocket"],
+        transports: ["http", "websocket", ...(canReceive() ? ["webtransport"] : [])],
         purpose: command.purpose,
       });
     this.control.onmessage = (event) => this.#heard(event.data);
@@ -181,6 +182,7 @@ class Run {
     post({ is: "began", step: step.step });
     const told = setInterval(() => this.#received(step, start), RECEIVED_EVERY_MS);
     if (step.kind === "idle") await pause(step.seconds * 1000);
+    else if (step.kind === "loss") await this.#receive(step);
     else await Promise.race([flows.closed(), pause(step.seconds * 1000 + CLOSE_GRACE_MS)]);
     clearInterval(told);
     flows.close();
@@ -199,6 +201,15 @@ class Run {
       dropped: 0,
     });
     return undefined;
+  }
+
+  /** Says which datagrams of a step arrived. @param {Step} step */
+  async #receive(step) {
+    const url = new URL(this.#url(`api/run/${this.#run}/datagrams`));
+    url.protocol = "https:";
+    url.port = String(step.datagrams?.port ?? "");
+    const received = step.datagrams && await receive(url.href, step.datagrams, step.seconds);
+    this.#say({ type: "datagrams", step: step.step, received });
   }
 
   /**

@@ -42,6 +42,7 @@ assets! {
     "/pages.css", "text/css; charset=utf-8", "pages.css";
     "/app.js", SCRIPT, "app.js";
     "/charts.js", SCRIPT, "charts.js";
+    "/datagrams.js", SCRIPT, "datagrams.js";
     "/dom.js", SCRIPT, "dom.js";
     "/flows.js", SCRIPT, "flows.js";
     "/format.js", SCRIPT, "format.js";

@@ -30,6 +30,16 @@ pub enum WebEvent {
         /// The URL of the configuration that clients ask for.
         url: String,
     },
+    /// The server listens for WebTransport, which measures loss.
+    ListeningForDatagrams {
+        /// Its UDP address.
+        address: SocketAddr,
+    },
+    /// The server has no WebTransport: loss is estimated from retransmissions.
+    WithoutDatagrams {
+        /// The reason.
+        why: String,
+    },
     /// A run has begun.
     RunStarted {
         /// Its ID.
@@ -91,6 +101,10 @@ impl fmt::Display for WebEvent {
             WebEvent::ListeningForResponsiveness { address, url } => {
                 format!("listening for responsiveness tests on {address}: {url}")
             }
+            WebEvent::ListeningForDatagrams { address } => {
+                format!("listening for WebTransport on UDP {address}")
+            }
+            WebEvent::WithoutDatagrams { why } => format!("no WebTransport: {why}"),
             WebEvent::RunStarted { run, client } => format!("run {}: {client}", short(run)),
             WebEvent::RunFinished {
                 run, download_bps, upload_bps, limit, bytes, seconds, ..

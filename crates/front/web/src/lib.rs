@@ -13,6 +13,7 @@
 mod assets;
 mod clients;
 pub mod connection;
+mod datagrams;
 mod event;
 mod guard;
 mod history;

@@ -122,6 +122,9 @@ pub struct WebRequest {
     /// The address to serve tests of responsiveness on, if any: with HTTP/2, in which probes share
     /// a loaded connection (draft-ietf-ippm-responsiveness).
     pub responsiveness: Option<SocketAddr>,
+    /// Whether datagrams of WebTransport measure loss: on the UDP port of the main port's number,
+    /// where browsers allow it, which is with TLS or at a loopback address.
+    pub webtransport: bool,
     /// Encryption.
     pub tls: Tls,
     /// Names of this server, beside addresses and localhost: for other names requests are refused,
@@ -150,6 +153,7 @@ impl Default for WebRequest {
         WebRequest {
             listen: SocketAddr::from(([127, 0, 0, 1], 8080)),
             responsiveness: None,
+            webtransport: true,
             tls: Tls::None,
             names: Vec::new(),
             token: None,
@@ -205,6 +209,12 @@ impl WebRequest {
             return Err(Problem::field(Field::AllowOrigins, message, "at most 64"));
         }
         self.allow_origins.iter().try_for_each(|origin| origin.check(Field::AllowOrigins))
+    }
+
+    /// The UDP address of WebTransport, given that of the main port.
+    pub(crate) fn datagram_address(&self, main: SocketAddr) -> Option<SocketAddr> {
+        let is_secure = self.tls != Tls::None || main.ip().is_loopback();
+        (self.webtransport && is_secure).then_some(main)
     }
 
     fn check_limits(&self) -> Result<(), Problem> {
@@ -287,6 +297,20 @@ mod tests {
         let files = Tls::Files { certificate: "a".into(), key: "b".into() };
         assert_eq!("a,b".parse(), Ok(files));
         assert!("a,".parse::<Tls>().is_err() && "none".parse::<Tls>().is_err());
+    }
+
+    #[test]
+    fn webtransport_is_where_browsers_allow_it() {
+        let address = |text: &str| text.parse::<SocketAddr>().unwrap();
+        let (local, open) = (address("127.0.0.1:80"), address("192.0.2.1:80"));
+        let of = |webtransport, tls: Tls, main| {
+            let request = WebRequest { webtransport, tls, ..WebRequest::default() };
+            request.datagram_address(main)
+        };
+        assert_eq!(of(true, Tls::None, local), Some(local));
+        assert_eq!(of(true, Tls::None, open), None);
+        assert_eq!(of(true, Tls::SelfSigned, open), Some(open));
+        assert_eq!(of(false, Tls::SelfSigned, open), None);
     }
 
     #[test]

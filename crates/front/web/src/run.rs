@@ -4,15 +4,19 @@ mod advice;
 pub(crate) mod bulk;
 mod conductor;
 mod differs;
+mod ecn;
 mod interval;
 mod kept;
+mod loss;
 mod message;
 mod requests;
 mod result;
 mod series;
+mod settings;
 mod step;
 
 use crate::connection::Connection;
+use crate::datagrams::Session;
 use crate::guard::{refused, too_many};
 use crate::history::hexadecimal;
 use crate::limits::RunTicket;
@@ -31,7 +35,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 use step::Stage;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
 /// When a client with too many runs may try again, in seconds: a run takes half a minute.
@@ -52,6 +56,11 @@ impl Runs {
     fn of(&self, id: &str) -> Option<Arc<Run>> {
         lock(&self.0).get(id).cloned()
     }
+
+    /// What takes the session of datagrams of a run that waits for it; the first one has it.
+    pub(crate) fn take_datagrams(&self, id: &str) -> Option<oneshot::Sender<Session>> {
+        lock(&self.of(id)?.datagrams).take()
+    }
 }
 
 /// A run in progress, for the requests of its flows.
@@ -60,6 +69,8 @@ struct Run {
     arrivals: mpsc::Sender<Arrival>,
     expected: Mutex<Expected>,
     probes: Mutex<u32>,
+    /// Takes the session of datagrams, while a step waits for it.
+    datagrams: Mutex<Option<oneshot::Sender<Session>>>,
 }
 
 /// The flows that may be opened now.
@@ -147,6 +158,7 @@ async fn control(State(shared): State<Arc<Shared>>, request: Request) -> Respons
             arrivals: sender,
             expected: Mutex::new(Expected::default()),
             probes: Mutex::new(0),
+            datagrams: Mutex::new(None),
         });
         lock(&shared.runs.0).insert(id.clone(), Arc::clone(&run));
         let registered = Registered { shared, id: id.clone(), _ticket: ticket };
@@ -160,6 +172,7 @@ async fn control(State(shared): State<Arc<Shared>>, request: Request) -> Respons
             next: 0,
             by_requests: false,
             rtt_idle: None,
+            ecn: ecn::Observed::default(),
         };
         conductor::conduct(&registered.shared, stage, &id, proxied).await;
     })
@@ -273,7 +286,7 @@ mod tests {
     fn a_flow_is_claimed_once_and_in_its_step() {
         let (arrivals, _kept) = mpsc::channel(1);
         let expected = Mutex::new(Expected::default());
-        let run = Run { arrivals, expected, probes: Mutex::new(0) };
+        let run = Run { arrivals, expected, probes: Mutex::new(0), datagrams: Mutex::new(None) };
         assert!(!run.claim(0, 0));
         run.expect(3, 2);
         assert!(run.claim(3, 1) && run.claim(3, 0));

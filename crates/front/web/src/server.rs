@@ -1,6 +1,7 @@
 //! The server, from its start to its end.
 
 use crate::clients::{self, Clients};
+use crate::datagrams::{self, Datagrams};
 use crate::guard::Guard;
 use crate::history::History;
 use crate::limits::Admission;
@@ -10,8 +11,8 @@ use crate::tls::{Certificate, Protocols};
 use crate::{WebEvent, WebRequest, router};
 use longhaul::{Fault, Field, Problem, StopFlag};
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
@@ -32,6 +33,8 @@ pub(crate) struct Shared {
     /// The results that visitors keep here, if the operator permits it.
     pub(crate) history: Option<Arc<History>>,
     pub(crate) clients: Arc<Clients>,
+    /// Set where the server has WebTransport.
+    pub(crate) datagrams: OnceLock<Datagrams>,
     /// Raised when new runs are refused.
     pub(crate) drain: StopFlag,
     events: SyncSender<WebEvent>,
@@ -68,6 +71,7 @@ pub fn serve(
         runs: Runs::default(),
         history,
         clients: Clients::new(&request.limits, drain.clone()),
+        datagrams: OnceLock::new(),
         drain: drain.clone(),
         events,
     });
@@ -82,6 +86,9 @@ pub fn serve(
     let certificate = certificate.as_ref();
     let address = listen(&runtime, request.listen, certificate, Protocols::Http1, serving.clone())?;
     on_event(WebEvent::Listening { address, url: url(request, address, "") });
+    if let Some(event) = serve_datagrams(&runtime, &shared, address, &serving) {
+        on_event(event);
+    }
     if let Some(address) = request.responsiveness {
         serving.router = clients::responsiveness_router(Arc::clone(&shared.clients));
         let address = listen(&runtime, address, certificate, Protocols::Http2, serving)?;
@@ -123,6 +130,26 @@ fn listen(
     let bound = listener.local_addr().map_err(wrong)?;
     runtime.spawn(listener::accept(listener, Port { tls, protocols }, serving));
     Ok(bound)
+}
+
+/// Starts the server of datagrams, where it is wanted; without it loss is estimated.
+fn serve_datagrams(
+    runtime: &Runtime,
+    shared: &Arc<Shared>,
+    main: SocketAddr,
+    serving: &Serving,
+) -> Option<WebEvent> {
+    let address = shared.request.datagram_address(main)?;
+    let _inside = runtime.enter();
+    let datagrams = match Datagrams::bind(address) {
+        Ok(datagrams) => datagrams,
+        // The number may be in use for something else.
+        Err(problem) => return Some(WebEvent::WithoutDatagrams { why: problem.message }),
+    };
+    let address = datagrams.address();
+    let _ = shared.datagrams.set(datagrams);
+    runtime.spawn(datagrams::accept(Arc::clone(shared), serving.end.clone()));
+    Some(WebEvent::ListeningForDatagrams { address })
 }
 
 fn url(request: &WebRequest, address: SocketAddr, path: &str) -> String {

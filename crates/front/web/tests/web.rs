@@ -4,6 +4,8 @@
 
 #[path = "web/attacks.rs"]
 mod attacks;
+#[path = "web/datagrams.rs"]
+mod datagrams;
 #[path = "web/history.rs"]
 mod history;
 #[path = "web/legs.rs"]
@@ -12,3 +14,5 @@ mod legs;
 mod page;
 #[path = "web/runs.rs"]
 mod runs;
+#[path = "web/session.rs"]
+mod session;

@@ -9,6 +9,7 @@ const TIMESTAMPS: u8 = 1;
 const SACK: u8 = 2;
 const WINDOW_SCALE: u8 = 4;
 const ECN: u8 = 8;
+const ECN_SEEN: u8 = 16;
 
 /// The first bytes of `struct tcp_info`, whose offsets are stable.
 const OPTIONS: usize = 5;
@@ -26,6 +27,8 @@ pub struct Handshake {
     pub window_scale: bool,
     /// RFC 3168, section 6.1.1.
     pub ecn: bool,
+    /// A packet with ECT has arrived since.
+    pub ecn_seen: bool,
     /// Window shift of the peer, as received: 0 to 14.
     pub peer_shift: u8,
     /// Our own window shift: 0 to 14.
@@ -52,6 +55,7 @@ impl Handshake {
             sack: options & SACK != 0,
             window_scale: options & WINDOW_SCALE != 0,
             ecn: options & ECN != 0,
+            ecn_seen: options & ECN_SEEN != 0,
             peer_shift: scales & 0x0f,
             own_shift: scales >> 4,
         }
@@ -69,6 +73,7 @@ mod tests {
         let all = Handshake::decode(15, 0xa7);
         assert!(all.timestamps && all.sack && all.window_scale && all.ecn);
         assert_eq!((all.peer_shift, all.own_shift), (7, 10));
+        assert!(!all.ecn_seen && Handshake::decode(24, 0).ecn_seen);
         let none = Handshake::decode(0, 0);
         assert!(!(none.timestamps || none.sack || none.window_scale || none.ecn));
     }

@@ -20,6 +20,9 @@ pub enum DecidingTest {
     UdpAbove,
     /// For four times as long.
     Longer,
+    /// Paced at 0.9 of the goodput: bursts overflow no queue or token bucket, and without them
+    /// nothing else does.
+    Paced,
     /// With socket buffers of 1 MiB, the best of the measured curve (docs/design/local-paths.md).
     SmallBuffers,
 }
@@ -27,6 +30,9 @@ pub enum DecidingTest {
 /// The factor on the number of streams, and the most that a test can have.
 const TIMES_STREAMS: u32 = 4;
 const MAX_STREAMS: u32 = 128;
+
+/// The factor on the goodput of [`DecidingTest::Paced`].
+const PACED_AT: f64 = 0.9;
 
 /// The factor on the duration of [`DecidingTest::Longer`].
 const TIMES_DURATION: f64 = 4.0;
@@ -47,6 +53,8 @@ pub struct Change {
     pub seconds: Option<f64>,
     /// `-w SIZE`.
     pub window: Option<ByteCount>,
+    /// The pacing rate of each stream, in words.
+    pub pacing: Option<BitRate>,
 }
 
 impl fmt::Display for Change {
@@ -57,6 +65,7 @@ impl fmt::Display for Change {
             self.udp_rate.map(|rate| format!("-u -b {}kbit", rate.bps().div_ceil(1_000))),
             self.seconds.map(|seconds| format!("-t {seconds}")),
             self.window.map(|window| format!("-w {}K", window.bytes() >> 10)),
+            self.pacing.map(|rate| format!("pacing at {rate}")),
         ];
         let options: Vec<String> = options.into_iter().flatten().collect();
         f.write_str(&options.join(" "))
@@ -96,6 +105,11 @@ impl DecidingTest {
                 let seconds = longer(TIMES_DURATION).filter(|s| *s >= 2.0 * lasted)?;
                 Some(Change { seconds: Some(seconds), ..none })
             }
+            DecidingTest::Paced => {
+                let rate = Some(each.scaled(PACED_AT)).filter(|rate| *rate > BitRate::ZERO);
+                let is_lower = m.spec.fq_rate_bps.is_none_or(|set| Some(set) > rate);
+                rate.filter(|_| is_lower).map(|rate| Change { pacing: Some(rate), ..none })
+            }
             DecidingTest::SmallBuffers => {
                 let window = ByteCount::from_bytes(1 << 20);
                 let smaller = m.spec.window_bytes.is_none_or(|set| set > window);
@@ -124,6 +138,7 @@ mod tests {
             (DecidingTest::UdpAbove, "-u -b 36000kbit"),
             (DecidingTest::Longer, "-t 40"),
             (DecidingTest::SmallBuffers, "-w 1024K"),
+            (DecidingTest::Paced, "pacing at 21.6 Mbit/s"),
         ] {
             assert_eq!(printed(test, &example.m).as_deref(), Some(options));
         }
@@ -148,7 +163,11 @@ mod tests {
         ] {
             assert_eq!(test.change(&example.m, rate), None, "{test:?}");
         }
-        assert_eq!(DecidingTest::UdpBelow.change(&example.m, BitRate::ZERO), None);
+        example.m.spec.fq_rate_bps = Some(BitRate::from_bps(1_000));
+        assert_eq!(DecidingTest::Paced.change(&example.m, rate), None);
+        for test in [DecidingTest::UdpBelow, DecidingTest::Paced] {
+            assert_eq!(test.change(&example.m, BitRate::ZERO), None);
+        }
         example.m.spec.seconds = f64::NAN;
         for test in [DecidingTest::Longer, DecidingTest::UdpBelow] {
             let seconds = test.change(&example.m, rate).and_then(|change| change.seconds);

@@ -18,6 +18,8 @@ pub enum Rule {
     /// least a third of it; not so up to a tenth. If fewer than three losses are expected,
     /// none is no evidence (probability 5 %).
     LosesAsMuch,
+    /// The same of segments: they are retransmitted as much as in the first test.
+    RetransmitsAsMuch,
     /// The same for datagrams that arrive late.
     ReordersAsMuch,
     /// Datagrams are lost in runs of at least `from` on average; not so up to `up_to`.
@@ -54,6 +56,11 @@ impl Rule {
             }
             Rule::LosesAsMuch => as_much("lost", second.lost, first, second),
             Rule::ReordersAsMuch => as_much("reordered", second.reordered, first, second),
+            Rule::RetransmitsAsMuch => {
+                let (before, after) = (percent(first.lost), percent(second.lost));
+                let saw = format!("{after} of the segments were retransmitted instead of {before}");
+                (remains(second.lost, first, second), saw)
+            }
             Rule::LosesInRuns { from, up_to } => match second.run {
                 Some(run) => {
                     let saw = format!("losses came in runs of {run:.1} datagrams on average");
@@ -90,8 +97,13 @@ fn as_much(
         percent(share),
         percent(first.lost)
     );
+    (remains(share, first, second), saw)
+}
+
+/// Whether a share is like that of the first test's retransmissions.
+fn remains(share: f64, first: &Observation, second: &Observation) -> Option<bool> {
     let enough = first.lost * second.packets >= ENOUGH;
-    (between(share, first.lost / 3.0, first.lost / 10.0).filter(|_| enough), saw)
+    between(share, first.lost / 3.0, first.lost / 10.0).filter(|_| enough)
 }
 
 #[cfg(test)]
@@ -121,6 +133,22 @@ mod tests {
         let (_, saw) = rule.read(&seen(100, 1e4, 0.0), &seen(230, 1e4, 0.0));
         assert_eq!(saw, "230 Mbit/s instead of 100 Mbit/s, 2.3 times");
         assert_eq!(rule.read(&seen(0, 0.0, 0.0), &seen(0, 0.0, 0.0)).0, None);
+    }
+
+    #[test]
+    fn retransmissions_are_compared_with_the_first_tests() {
+        let first = seen(100, 1e5, 0.01);
+        for (packets, lost, holds) in [
+            (1e5, 0.009, Some(true)),
+            (1e5, 0.002, None),
+            (1e5, 0.0002, Some(false)),
+            (200.0, 0.0, None),
+        ] {
+            let (got, saw) = Rule::RetransmitsAsMuch.read(&first, &seen(90, packets, lost));
+            assert_eq!(got, holds, "{packets} {lost} {saw}");
+        }
+        let (_, saw) = Rule::RetransmitsAsMuch.read(&first, &seen(90, 1e5, 0.0));
+        assert_eq!(saw, "0 % of the segments were retransmitted instead of 1 %");
     }
 
     #[test]

@@ -17,6 +17,17 @@ const RANDOM_LOSS: &[Limit] = &[Limit::Loss, Limit::ClusteredLoss];
 /// A bottleneck that this flow saturates alone.
 const OWN_BOTTLENECK: &[Limit] = &[Limit::PathRate, Limit::Aqm];
 
+/// Pairs of [`TABLE`] that UDP tells apart, and how TCP does where a test has nothing else: in a
+/// browser.
+pub(super) const OVER_TCP: &[Row] = &[Row {
+    if_so: RANDOM_LOSS,
+    otherwise: &[Limit::ShallowQueue, Limit::Policer],
+    test: DecidingTest::Paced,
+    rule: Rule::RetransmitsAsMuch,
+    reason: "paced below the rate of delivery, segments overflow neither a queue nor a token bucket, \
+             but random loss remains",
+}];
+
 pub(super) const TABLE: &[Row] = &[
     Row {
         if_so: RANDOM_LOSS,

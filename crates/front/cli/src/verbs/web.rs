@@ -27,6 +27,9 @@ pub(crate) struct WebArgs {
     /// Also answer requests for this host name; repeatable
     #[arg(long, value_name = "NAME")]
     host_name: Vec<String>,
+    /// Do not measure loss by WebTransport on UDP
+    #[arg(long)]
+    no_webtransport: bool,
     /// Serve only clients whose URL has ?token=TOKEN
     #[arg(long, value_name = "TOKEN")]
     token: Option<String>,
@@ -65,6 +68,7 @@ pub(crate) fn run(args: &WebArgs, console: &mut Console) -> Outcome {
     let request = WebRequest {
         listen: args.listen,
         responsiveness: args.responsiveness,
+        webtransport: !args.no_webtransport,
         tls: args.tls.clone().unwrap_or_default(),
         names: args.host_name.clone(),
         token: args.token.clone(),
@@ -75,7 +79,6 @@ pub(crate) fn run(args: &WebArgs, console: &mut Console) -> Outcome {
         max_bytes_per_run: args.max_bytes_per_run,
         ..WebRequest::default()
     };
-    request.check()?;
     let (stop, drain) = stop::for_server();
     let mut on_event = |event: WebEvent| console.print(&WebLine::now(&event).text(args.json));
     web::serve(&request, &mut on_event, &drain, &stop)?;

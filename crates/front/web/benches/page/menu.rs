@@ -49,6 +49,7 @@ impl Action {
                 _ => Action::Cubic,
             },
             Some("flows") => Action::FourFlows,
+            Some("pacing") => Action::Pacing,
             _ => Action::Nothing,
         }
     }

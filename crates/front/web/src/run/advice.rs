@@ -24,6 +24,8 @@ pub(super) enum Action {
     ReceiveBuffer,
     SendBuffer,
     CongestionControl,
+    /// A rate that the sender's flows are paced at.
+    Pacing,
     /// A program with several connections.
     Flows,
 }
@@ -124,6 +126,20 @@ fn measured(outcome: &Outcome, base: &Outcome, platform: Platform) -> Option<Sho
         ..over(rate, outcome.result.interval, of_base, base.result.interval, place)
     };
     let [rate, of_base] = [rate, of_base].map(|rate| BitRate::from_bps(rate.max(0.0) as u64));
+    if let Some(paced) = outcome.plan.pacing {
+        let place = sender(base.plan.kind);
+        return Some(ShownRemedy {
+            action: Action::Pacing,
+            place,
+            platform: None,
+            line: None,
+            why: format!(
+                "pace the sender at {paced} (SO_MAX_PACING_RATE, or maxrate of fq): with it this \
+                 run had {rate}, without {of_base}"
+            ),
+            gain: Some(gain(place)),
+        });
+    }
     match &outcome.plan.congestion {
         None if outcome.plan.flows > base.plan.flows => Some(ShownRemedy {
             action: Action::Flows,
@@ -262,7 +278,7 @@ mod tests {
     fn outcome(flows: u32, congestion: Option<&str>, rate: f64) -> Outcome {
         let congestion = congestion.map(str::to_owned);
         let kind = StepKind::Download;
-        let plan = Plan { kind, flows, seconds: 1.0, congestion, why: String::new() };
+        let plan = Plan { kind, flows, seconds: 1.0, congestion, pacing: None, why: String::new() };
         let result = StepResult {
             step: 0,
             kind,
@@ -292,6 +308,7 @@ mod tests {
             total: Vec::new(),
             loss: None,
             machine_busy: None,
+            datagrams: None,
         }
     }
 

@@ -1,11 +1,12 @@
 //! A run from its first message to its result: which steps, and in which order.
 
 use super::bulk::Budget;
+use super::loss;
 use super::message::{PageMessage, Plan, Platform, Purpose, ServerMessage, StepKind, VERSION};
 use super::step::{Ended, Outcome, REQUESTS, Stage, problem};
 use super::{kept, result};
 use crate::{Shared, WebEvent};
-use diagnose::deciding::{Change, Decision, Observation, decision};
+use diagnose::deciding::{Change, Decision, Observation, decision_over_tcp};
 use host::clock;
 use record::{Confidence, Decided, Finding, Limit};
 use std::time::{Duration, Instant};
@@ -27,27 +28,37 @@ const LEG_IDLE_SHARE: f64 = 0.1;
 const LEG_SINGLE_SHARE: f64 = 0.4;
 const LEG_DOWNLOAD_SHARE: f64 = 0.5;
 const LEG_UPLOAD_SHARE: f64 = 0.3;
+/// The time of datagrams that measure loss, as a share of a download's.
+const LOSS_SHARE: f64 = 0.6;
 /// The flows of a step with several.
 const SEVERAL: u32 = 6;
 /// The share of the budget that a step needs at least.
 const MIN_BUDGET_SHARE: f64 = 0.02;
 
 /// The steps of every run. Experiments come after the first download.
-fn plan(step_seconds: f64) -> Vec<Plan> {
+fn plan(step_seconds: f64, with_datagrams: bool) -> Vec<Plan> {
     let step = |kind, flows, share: f64, why: &str| Plan {
         kind,
         flows,
         seconds: step_seconds * share,
         congestion: None,
+        pacing: None,
         why: why.to_owned(),
     };
-    vec![
+    let mut steps = vec![
         step(StepKind::Idle, 0, IDLE_SHARE, "RTT and jitter without load"),
         step(StepKind::Download, 1, 1.0, "one connection, as a download of one file has it"),
         step(StepKind::Download, SEVERAL, 1.0, "several connections, as most speed tests use"),
         step(StepKind::Upload, 1, UPLOAD_SHARE, "one connection, counted at the server"),
         step(StepKind::Upload, SEVERAL, UPLOAD_SHARE, "several connections"),
-    ]
+    ];
+    // Before uploads: what they leave in the visitor's queue would hold up the session's beginning.
+    let uploads = steps.iter().position(|step| step.kind == StepKind::Upload);
+    if let Some(at) = uploads.filter(|_| with_datagrams) {
+        let why = "numbered datagrams at a low rate, of which those that are lost are counted";
+        steps.insert(at, step(StepKind::Loss, 0, LOSS_SHARE, why));
+    }
+    steps
 }
 
 /// The steps of a round of one leg: both ends of the path take turns, so that what changes with
@@ -83,7 +94,7 @@ pub(super) async fn conduct(shared: &Shared, mut stage: Stage, id: &str, is_prox
     let client = stage.client;
     shared.tell(WebEvent::RunStarted { run: id.to_owned(), client });
     let limit = shared.request.max_bytes_per_run.bytes();
-    let run = Conductor { shared, began, outcomes: Vec::new(), decided: Vec::new() };
+    let run = Conductor { shared, began, outcomes: Vec::new(), decided: Vec::new(), reserved: 0 };
     let failed =
         |why: &str| WebEvent::RunFailed { run: id.to_owned(), client, why: why.to_owned() };
     let event = match run.whole(&mut stage, id, is_proxied).await {
@@ -113,6 +124,8 @@ struct Conductor<'a> {
     began: Instant,
     outcomes: Vec<Outcome>,
     decided: Vec<Decided>,
+    /// Bytes that are kept for datagrams.
+    reserved: u64,
 }
 
 impl Conductor<'_> {
@@ -135,12 +148,19 @@ impl Conductor<'_> {
         }
         let most = self.shared.request.max_bytes_per_run.bytes();
         let max_bytes = max_bytes.map_or(most, |bytes| bytes.min(most));
-        stage.budget = Budget::new(max_bytes);
         stage.by_requests = transports.iter().any(|name| name == REQUESTS);
         let seconds = self.shared.request.step_seconds;
         let is_leg = purpose == Purpose::Leg;
         let thorough = thorough && !is_leg;
-        let steps = if is_leg { leg(seconds) } else { plan(seconds) };
+        let with_datagrams = self.shared.datagrams.get().is_some()
+            && !is_proxied
+            && !is_leg
+            && transports.iter().any(|name| name == loss::TRANSPORT);
+        if with_datagrams {
+            self.reserved = loss::reserved(seconds * LOSS_SHARE, max_bytes);
+        }
+        stage.budget = Budget::new(max_bytes - self.reserved);
+        let steps = if is_leg { leg(seconds) } else { plan(seconds, with_datagrams) };
         let planned: f64 = steps.iter().map(|step| step.seconds).sum();
         let client = stage.client;
         let welcome = ServerMessage::Welcome {
@@ -155,22 +175,25 @@ impl Conductor<'_> {
             steps: &steps,
         };
         stage.say(&welcome).await?;
-        let mut transfers = steps.iter().filter(|step| step.kind != StepKind::Idle).count();
+        let mut transfers = steps.iter().filter(|step| step.kind.is_transfer()).count();
         if thorough {
             transfers += MAX_EXPERIMENTS;
         }
         for step in steps {
             let is_first_download = step.kind == StepKind::Download && step.flows == 1;
-            let upload_seconds = 2.0 * seconds * UPLOAD_SHARE;
-            let is_transfer = step.kind != StepKind::Idle;
+            let later_seconds = 2.0 * seconds * UPLOAD_SHARE
+                + if with_datagrams { seconds * LOSS_SHARE } else { 0.0 };
+            let is_transfer = step.kind.is_transfer();
             self.run_step(stage, step, max_bytes, transfers).await?;
             transfers -= usize::from(is_transfer);
             if is_first_download && thorough {
-                self.experiments(stage, seconds + upload_seconds, max_bytes, transfers).await?;
+                self.experiments(stage, seconds + later_seconds, max_bytes, transfers).await?;
                 transfers -= MAX_EXPERIMENTS;
             }
         }
-        let finished = result::of(&self.outcomes, &self.decided, platform, id);
+        let mut finished = result::of(&self.outcomes, &self.decided, platform, id);
+        let setting = host::sysctl::read("net.ipv4.tcp_ecn").ok();
+        finished.ecn = stage.ecn.result(setting.as_deref()).filter(|_| !is_proxied);
         if let Some(history) = self.shared.history.clone() {
             // Before the page is told: it may keep the result at once.
             let (run, result) = (id.to_owned(), serde_json::json!(finished));
@@ -191,6 +214,9 @@ impl Conductor<'_> {
         max_bytes: u64,
         transfers: usize,
     ) -> Result<(), Ended> {
+        if step.kind == StepKind::Loss {
+            return self.loss(stage, step).await;
+        }
         let left = stage.budget.left();
         if step.kind != StepKind::Idle && (left as f64) < max_bytes as f64 * MIN_BUDGET_SHARE {
             return Ok(());
@@ -198,6 +224,22 @@ impl Conductor<'_> {
         let share = left / u64::try_from(transfers.max(1)).unwrap_or(u64::MAX);
         let outcome = stage.step(step, share).await?;
         self.outcomes.push(outcome);
+        Ok(())
+    }
+
+    /// Measures loss by datagrams, at a rate far below that of the fastest download: a single flow may
+    /// be slow by the very losses.
+    async fn loss(&mut self, stage: &mut Stage, step: Plan) -> Result<(), Ended> {
+        let downloads =
+            self.outcomes.iter().filter(|outcome| outcome.plan.kind == StepKind::Download);
+        let rate = downloads.filter_map(|outcome| outcome.result.rate).reduce(f64::max);
+        let datagrams = rate
+            .zip(self.shared.datagrams.get())
+            .and_then(|(rate, datagrams)| loss::plan(datagrams, step.seconds, rate, self.reserved));
+        if let Some(datagrams) = datagrams {
+            let outcome = stage.loss(step, datagrams).await?;
+            self.outcomes.push(outcome);
+        }
         Ok(())
     }
 
@@ -239,9 +281,10 @@ fn next(outcome: &Outcome, tried: &[String], seconds: f64) -> Option<Experiment>
         return None;
     }
     others(finding, first).into_iter().find_map(|second| {
-        let decision = decision(first, second)?;
+        let decision = decision_over_tcp(first, second)?;
         let change = decision.test.change(measurement, finding.throughput_bps)?;
-        let Change { congestion, streams, udp_rate: None, seconds: None, window: None } = &change
+        let Change { congestion, streams, pacing, udp_rate: None, seconds: None, window: None } =
+            &change
         else {
             return None;
         };
@@ -256,6 +299,7 @@ fn next(outcome: &Outcome, tried: &[String], seconds: f64) -> Option<Experiment>
                 flows: streams.unwrap_or(outcome.plan.flows),
                 seconds,
                 congestion: congestion.clone(),
+                pacing: *pacing,
                 why: format!(
                     "to tell {} from {}: {}",
                     first.name(),
@@ -332,8 +376,11 @@ mod tests {
 
     #[test]
     fn a_run_takes_at_most_half_a_minute() {
-        let seconds: f64 = plan(5.0).iter().map(|step| step.seconds).sum();
+        let seconds = |with_datagrams| -> f64 {
+            plan(5.0, with_datagrams).iter().map(|step| step.seconds).sum()
+        };
         let experiment = 5.0 * EXPERIMENT_SHARE;
-        assert!(seconds + experiment <= MAX_SECONDS, "{seconds}");
+        assert!(seconds(true) + experiment <= MAX_SECONDS, "{}", seconds(true));
+        assert_eq!(seconds(true) - seconds(false), 5.0 * LOSS_SHARE);
     }
 }

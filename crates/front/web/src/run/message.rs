@@ -3,6 +3,7 @@
 use super::interval::Interval;
 use record::Finding;
 use serde::{Deserialize, Serialize};
+use units::BitRate;
 
 /// The version of the protocol.
 pub(super) const VERSION: u32 = 1;
@@ -75,6 +76,14 @@ pub(super) enum Purpose {
     Leg,
 }
 
+/// Datagrams that the page received.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+pub(super) struct Datagrams {
+    pub(super) step: u32,
+    /// A bit for each number, the lowest first, as bytes in hexadecimal; null without a session.
+    pub(super) received: Option<String>,
+}
+
 /// A message of the page.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
@@ -98,6 +107,7 @@ pub(super) enum PageMessage {
         bytes: Vec<u64>,
     },
     Probes(Probes),
+    Datagrams(Datagrams),
     Page(PageReport),
 }
 
@@ -121,6 +131,9 @@ impl PageMessage {
                         in_range(*sent, MAX_MS) && *rtt > 0.0 && in_range(*rtt, MAX_MS)
                     })
             }
+            PageMessage::Datagrams(datagrams) => datagrams.received.as_ref().is_none_or(|bits| {
+                bits.len() % 2 == 0 && bits.bytes().all(|c| c.is_ascii_hexdigit())
+            }),
             PageMessage::Page(report) => {
                 let shares = [report.busy, report.machine_busy];
                 shares.into_iter().flatten().all(|busy| in_range(busy, 16.0))
@@ -139,6 +152,15 @@ pub(super) enum StepKind {
     Idle,
     Download,
     Upload,
+    /// Datagrams of WebTransport.
+    Loss,
+}
+
+impl StepKind {
+    /// Whether flows carry as much as they can.
+    pub(super) const fn is_transfer(self) -> bool {
+        matches!(self, StepKind::Download | StepKind::Upload)
+    }
 }
 
 /// A step as it is planned.
@@ -149,7 +171,18 @@ pub(super) struct Plan {
     pub(super) seconds: f64,
     /// The congestion control to set; `None` leaves the system's.
     pub(super) congestion: Option<String>,
+    /// The rate that each flow is paced at; `None` for no limit.
+    pub(super) pacing: Option<BitRate>,
     pub(super) why: String,
+}
+
+/// Where the page finds a step's datagrams.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct DatagramPlan {
+    pub(super) port: u16,
+    /// SHA-256 of the certificate, in hexadecimal.
+    pub(super) certificate: String,
+    pub(super) count: u32,
 }
 
 /// A flow in a sample.
@@ -207,6 +240,8 @@ pub(super) enum ServerMessage<'a> {
         transport: &'static str,
         #[serde(flatten)]
         plan: &'a Plan,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        datagrams: Option<DatagramPlan>,
     },
     Sample {
         step: u32,
@@ -267,6 +302,8 @@ mod tests {
             r#"{"type":"probes","step":1,"on":"own","replies":[[-1,1]]}"#,
             r#"{"type":"probes","step":1,"on":"elsewhere","replies":[]}"#,
             &format!(r#"{{"type":"probes","step":1,"on":"own","replies":[{many}]}}"#),
+            r#"{"type":"datagrams","step":1,"received":"0"}"#,
+            r#"{"type":"datagrams","step":1,"received":"0g"}"#,
             r#"{"type":"page","step":1,"busy":-1,"longest_stall_ms":0}"#,
             r#"{"type":"page","step":1,"busy":1e9,"longest_stall_ms":0}"#,
             r#"{"type":"page","step":1,"machine_busy":-1}"#,

@@ -2,6 +2,7 @@
 
 use super::advice::{self, Gain, ShownRemedy};
 use super::differs::{self, Method};
+use super::ecn::Ecn;
 use super::interval::Intervals;
 use super::message::{Platform, StepKind};
 use super::step::Outcome;
@@ -45,7 +46,14 @@ pub(super) struct Bufferbloat {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Loss {
     pub(super) ratio: f64,
+    /// The 95 % interval, where losses are counted and independent of load.
+    pub(super) low: Option<f64>,
+    pub(super) high: Option<f64>,
+    /// `webtransport` or `retransmissions`.
     pub(super) from: &'static str,
+    /// Datagrams.
+    pub(super) sent: Option<u32>,
+    pub(super) lost: Option<u32>,
 }
 
 /// The limit, for the page.
@@ -73,6 +81,7 @@ pub(super) struct RunResult {
     pub(super) rpm: Option<f64>,
     pub(super) rpm_method: Option<&'static str>,
     pub(super) loss: Option<Loss>,
+    pub(super) ecn: Option<Ecn>,
     pub(super) verdicts: Option<Verdicts>,
     pub(super) finding: Option<ShownFinding>,
     /// What would raise the rate of downloads, the most effective first, and of uploads.
@@ -106,13 +115,13 @@ pub(super) fn of(
     let rises: Vec<f64> = rises.filter_map(|loaded| Some(loaded - rtt_idle?)).collect();
     let increase = statistics::mean(&rises);
     let (download, upload) = (steps.rates(StepKind::Download), steps.rates(StepKind::Upload));
-    let loss = down.and_then(|outcome| outcome.loss);
+    let loss = loss(outcomes).or_else(|| down?.loss.map(retransmissions));
     let jitter = idle.and_then(|outcome| outcome.result.jitter);
     let figures = Figures {
         latency_ms: rtt_idle,
         jitter_ms: jitter,
         increase_ms: increase.map(|increase| increase.max(0.0)),
-        loss,
+        loss: loss.as_ref().map(|loss| loss.ratio),
         download_bps: download.and_then(|rates| rates.best()),
     };
     let rpm = rpm(&[down, up]);
@@ -137,7 +146,8 @@ pub(super) fn of(
             .map(|increase| Bufferbloat { grade: latency::grade(increase), increase }),
         rpm,
         rpm_method: rpm.map(|_| RPM_METHOD),
-        loss: loss.map(|ratio| Loss { ratio, from: "retransmissions" }),
+        loss,
+        ecn: None,
         verdicts: aim::verdicts(&figures),
         finding: finding.map(|finding| shown(finding, decided, explained)),
         gain: remedies.first().and_then(|remedy| remedy.gain),
@@ -150,7 +160,27 @@ pub(super) fn of(
     }
 }
 
-/// The steps of a run. Those that experiment with the congestion control count in no figure.
+/// The loss that datagrams showed.
+fn loss(outcomes: &[Outcome]) -> Option<Loss> {
+    let counted = outcomes.iter().rev().find_map(|outcome| outcome.datagrams)?;
+    let interval = counted.interval();
+    Some(Loss {
+        ratio: counted.ratio(),
+        low: interval.map(|interval| interval.low),
+        high: interval.map(|interval| interval.high),
+        from: "webtransport",
+        sent: Some(counted.sent),
+        lost: Some(counted.lost),
+    })
+}
+
+/// The loss that the server's retransmissions show, under load.
+fn retransmissions(ratio: f64) -> Loss {
+    Loss { ratio, low: None, high: None, from: "retransmissions", sent: None, lost: None }
+}
+
+/// The steps of a run. Those that experiment with the congestion control or with
+/// pacing count in no figure.
 pub(super) struct Steps<'a>(pub(super) &'a [Outcome]);
 
 impl<'a> Steps<'a> {
@@ -158,6 +188,7 @@ impl<'a> Steps<'a> {
         let fits = |outcome: &&Outcome| {
             outcome.plan.kind == kind
                 && outcome.plan.congestion.is_none()
+                && outcome.plan.pacing.is_none()
                 && (outcome.plan.flows > 1) == several
         };
         self.0.iter().rev().find(fits)

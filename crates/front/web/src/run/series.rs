@@ -208,6 +208,7 @@ impl Series {
                 seconds: plan.seconds,
                 streams: plan.flows,
                 congestion: plan.congestion.clone(),
+                fq_rate_bps: plan.pacing.filter(|_| download),
                 limits_unsent: download,
                 ..TestSpec::default()
             },

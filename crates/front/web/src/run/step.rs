@@ -1,13 +1,16 @@
 //! One step of a run: its flows are opened, run for a time and are measured.
 
 use super::bulk::{self, Budget, BulkFlow};
+use super::ecn::Observed;
 use super::interval;
+use super::loss::Counted;
 use super::message::{
     MAX_FLOWS, PageMessage, PageReport, Plan, ProbePlace, Probes, ServerMessage, StepKind,
     StepResult,
 };
 use super::requests::MAX_REQUESTS;
 use super::series::Series;
+use super::settings;
 use super::{Arrival, Carrier, Run};
 use crate::limits::Admission;
 use crate::websocket::{PEER_TIME, WebSocket};
@@ -71,7 +74,7 @@ struct Bounds {
 
 /// What ended a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ending {
+pub(super) enum Ending {
     Time,
     /// Its share of the run's bytes is used up.
     Bytes,
@@ -91,6 +94,7 @@ pub(super) struct Outcome {
     pub(super) loss: Option<f64>,
     /// The load of the browser's machine, as a share of the delays of an idle thread.
     pub(super) machine_busy: Option<f64>,
+    pub(super) datagrams: Option<Counted>,
 }
 
 impl Outcome {
@@ -102,21 +106,28 @@ impl Outcome {
 
 /// What the page says of the current step.
 #[derive(Debug, Default)]
-struct Board {
+pub(super) struct Board {
     step: u32,
     own: Vec<LatencyProbe>,
     loaded: Vec<LatencyProbe>,
     lost: u64,
+    /// What it says of the datagrams, once it does.
+    pub(super) datagrams: Option<Option<String>>,
     report: Option<PageReport>,
 }
 
 impl Board {
-    fn take(&mut self, text: &str) -> Result<(), Ended> {
+    pub(super) fn new(step: u32) -> Self {
+        Board { step, ..Board::default() }
+    }
+
+    pub(super) fn take(&mut self, text: &str) -> Result<(), Ended> {
         let message = PageMessage::parse(text).map_err(Ended::Problem)?;
         let step = match &message {
             PageMessage::Hello { .. } => return problem("hello is said once"),
             PageMessage::Received { step, .. } => *step,
             PageMessage::Probes(probes) => probes.step,
+            PageMessage::Datagrams(datagrams) => datagrams.step,
             PageMessage::Page(report) => report.step,
         };
         if step > self.step {
@@ -125,6 +136,7 @@ impl Board {
         match message {
             _ if step < self.step => {}
             PageMessage::Probes(probes) => self.probes(&probes),
+            PageMessage::Datagrams(datagrams) => self.datagrams = Some(datagrams.received),
             PageMessage::Page(report) => self.report = Some(report),
             _ => {}
         }
@@ -161,6 +173,7 @@ pub(super) struct Stage {
     pub(super) by_requests: bool,
     /// Median RTT without load, ms.
     pub(super) rtt_idle: Option<f64>,
+    pub(super) ecn: Observed,
 }
 
 impl Stage {
@@ -174,23 +187,19 @@ impl Stage {
     pub(super) async fn step(&mut self, plan: Plan, max_bytes: u64) -> Result<Outcome, Ended> {
         let step = self.next;
         self.next += 1;
-        let mut board = Board { step, ..Board::default() };
-        let flows = if plan.kind == StepKind::Idle { 0 } else { plan.flows.min(MAX_FLOWS) };
+        let mut board = Board::new(step);
+        let flows = if plan.kind.is_transfer() { plan.flows.min(MAX_FLOWS) } else { 0 };
         self.run.expect(step, flows);
         let by_requests = self.by_requests && flows <= MAX_REQUESTS;
         let transport = if by_requests { REQUESTS } else { "websocket" };
-        self.say(&ServerMessage::Step { step, transport, plan: &plan }).await?;
+        self.say(&ServerMessage::Step { step, transport, plan: &plan, datagrams: None }).await?;
         let arrivals = self.gather(flows, &mut board).await?;
         let (stop, stopping) = watch::channel(false);
         let sends = plan.kind == StepKind::Download;
         let mut congestion = None;
         let mut running = Vec::new();
         for Arrival { carrier, connection, .. } in arrivals {
-            if let Some(name) = &plan.congestion
-                && connection.set_congestion(name).is_err()
-            {
-                return problem(format!("the server has no congestion control {name}"));
-            }
+            settings::apply(&plan, &connection).map_err(Ended::Problem)?;
             congestion = connection.congestion();
             let _ = connection.set_unsent_limit(Some(FIRST_UNSENT));
             let budget = Arc::clone(&self.budget);
@@ -214,6 +223,7 @@ impl Stage {
         let ending = self.measure(bounds, began, &running, &mut series, &mut board).await?;
         let _ = stop.send(true);
         let seconds = began.elapsed().as_secs_f64();
+        self.ecn.take(plan.kind, running.iter().map(|flow| &flow.state.connection));
         self.finish(running, &mut board).await?;
         let outcome = self.outcome(plan, series, board, congestion, (ending, seconds));
         self.say(&ServerMessage::StepResult(&outcome.result)).await?;
@@ -297,7 +307,11 @@ impl Stage {
     }
 
     /// Waits for the ends of flows, and for what the page says of the step.
-    async fn finish(&mut self, flows: Vec<BulkFlow>, board: &mut Board) -> Result<(), Ended> {
+    pub(super) async fn finish(
+        &mut self,
+        flows: Vec<BulkFlow>,
+        board: &mut Board,
+    ) -> Result<(), Ended> {
         let ends = async {
             for flow in flows {
                 let _ = flow.done.await;
@@ -317,7 +331,7 @@ impl Stage {
         Ok(())
     }
 
-    fn outcome(
+    pub(super) fn outcome(
         &mut self,
         plan: Plan,
         series: Series,
@@ -325,7 +339,7 @@ impl Stage {
         congestion: Option<String>,
         (ending, seconds): (Ending, f64),
     ) -> Outcome {
-        let loaded = plan.kind != StepKind::Idle;
+        let loaded = plan.kind.is_transfer();
         let from_ms = if loaded { LOADED_FROM_MS.min(seconds * 500.0) } else { 0.0 };
         let rtts: Vec<f64> = board
             .own
@@ -333,7 +347,7 @@ impl Stage {
             .filter(|probe| probe.at_s * 1e3 >= from_ms)
             .filter_map(|probe| probe.rtt_ms)
             .collect();
-        if !loaded {
+        if plan.kind == StepKind::Idle {
             self.rtt_idle = statistics::median(&rtts);
         }
         let browser = board.report.and_then(|report| report.busy);
@@ -372,6 +386,7 @@ impl Stage {
             total: series.total,
             own: board.own,
             loaded: board.loaded,
+            datagrams: None,
             plan,
             result,
             measurement,
@@ -437,7 +452,7 @@ mod tests {
     use super::*;
 
     fn plan(kind: StepKind) -> Plan {
-        Plan { kind, flows: 1, seconds: 1.0, congestion: None, why: String::new() }
+        Plan { kind, flows: 1, seconds: 1.0, congestion: None, pacing: None, why: String::new() }
     }
 
     #[test]

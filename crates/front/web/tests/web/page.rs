@@ -208,6 +208,15 @@ impl Conversation {
 
 /// Carries out a run as the page does, until its result or a problem.
 pub(crate) fn carry_out(address: SocketAddr, hello: &Value) -> Conversation {
+    carry_out_with(address, hello, |_, _| None)
+}
+
+/// The same, of a page that receives datagrams: of a run and a step, what it reports.
+pub(crate) fn carry_out_with(
+    address: SocketAddr,
+    hello: &Value,
+    mut datagrams: impl FnMut(&str, &Value) -> Option<String>,
+) -> Conversation {
     let mut control = Socket::open(address, "/api/run");
     control.say(hello);
     let welcome = control.text().unwrap();
@@ -226,7 +235,12 @@ pub(crate) fn carry_out(address: SocketAddr, hello: &Value) -> Conversation {
                 if kind == "step" {
                     (step, began) = (message["step"].as_u64().unwrap(), now());
                     open = start_flows(address, &run, &message, &ended);
-                    let idle = message["kind"] == "idle";
+                    let idle = message["kind"] == "idle" || message["kind"] == "loss";
+                    if message["kind"] == "loss" {
+                        let received = datagrams(&run, &message);
+                        control.say(&json!({"type": "datagrams", "step": step,
+                            "received": received}));
+                    }
                     told.messages.push(message);
                     if idle {
                         report(&mut control, step);
@@ -275,7 +289,7 @@ fn echo(probe: &mut Socket) -> Option<f64> {
 }
 
 fn start_flows(address: SocketAddr, run: &str, step: &Value, ended: &Sender<(u64, u64)>) -> usize {
-    let flows = if step["kind"] == "idle" { 0 } else { step["flows"].as_u64().unwrap() };
+    let flows = step["flows"].as_u64().unwrap();
     for number in 0..flows {
         let target = format!("/api/run/{run}/flow/{}/{number}", step["step"]);
         let (upload, ended) = (step["kind"] == "upload", ended.clone());
