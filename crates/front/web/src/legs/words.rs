@@ -3,6 +3,7 @@
 use super::verdict::{
     CONFIDENCE, Direction, EQUAL, Limiting, MIN_ROUNDS, has_one_queue, is_straddling,
 };
+use record::Limit;
 use units::BitRate;
 
 fn rate(bps: f64) -> String {
@@ -42,9 +43,13 @@ pub(super) fn sentence(found: &Direction) -> String {
     let interval = found.ratio.map_or(String::new(), |ratio| {
         format!(" ({} to {})", percent(ratio.low), percent(ratio.high))
     });
-    let limited = found
-        .far_limit
-        .map_or(String::new(), |limit| format!(", whose own limit is {}", limit.name()));
+    let known = found.far_limit.filter(|limit| *limit != Limit::Unknown);
+    let limited =
+        known.map_or(String::new(), |limit| format!(", whose own limit is {}", limit.name()));
+    let scaling = found.far_scaling.map_or(String::new(), |scaling| {
+        format!("; six connections carry {scaling:.1} times as much as one")
+    });
+    let limited = limited + &scaling;
     let queue = match (found.near_increase, found.far_increase) {
         (Some(near), Some(far)) => {
             format!(

@@ -69,6 +69,7 @@ fn leg(step_seconds: f64) -> Vec<Plan> {
         flows,
         seconds: step_seconds * share,
         congestion: None,
+        pacing: None,
         why: why.to_owned(),
     };
     vec![
