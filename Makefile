@@ -62,6 +62,7 @@ bench:
 	$(CARGO) bench --locked -p longhaul-capture --bench captures
 	$(CARGO) bench --locked -p longhaul-cli --bench capture_page
 	$(CARGO) bench --locked -p longhaul-web --bench web_loss
+	$(CARGO) bench --locked -p longhaul-web --bench web_load
 
 # Every built-in study in its short form: fails if a published trend does not hold.
 studies:

@@ -90,6 +90,8 @@ fields! {
     MetricsHosts = "metrics_hosts",
     /// The address to listen on.
     Listen = "listen",
+    /// The address of a speed test for browsers beside another server.
+    Web = "web",
     /// Certificates of encrypted connections.
     Tls = "tls",
     /// Names of this host.

@@ -191,6 +191,7 @@ pub(crate) const fn flags(field: Field) -> &'static [&'static str] {
         Field::Target => &["--target"],
         Field::Timeout => &["--timeout"],
         Field::To => &["--to"],
+        Field::Web => &["--web"],
         Field::Tls => &["--tls"],
         Field::Token => &["--token"],
         Field::TokenFile => &["--token-file"],

@@ -23,9 +23,11 @@ mod regression;
 mod stop;
 mod test_report;
 mod token;
+mod unit;
 mod usage_error;
 mod verb_groups;
 mod verbs;
+mod web_flags;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use console::{Colour, Console};

@@ -3,6 +3,8 @@
 //! carry the page's name. Requests for an IP address, `localhost` or a name that was given are
 //! this server's.
 
+use hyper::header::HOST;
+use hyper::{Request, Version};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// The names for which this server answers, beside IP addresses and `localhost`.
@@ -32,38 +34,26 @@ impl OwnNames {
         OwnNames(names.iter().map(|name| name.trim_end_matches('.').to_owned()).collect())
     }
 
-    /// Checks the Host in a request's head: its request line and headers. `may_lack` is for
-    /// HTTP/1.0, in which it is optional; every browser sends one.
+    /// Checks the Host of a request, and the authority of its target, which HTTP/2 has instead
+    /// (RFC 9113, section 8.3.1). HTTP/1.0 may lack both; every browser sends one.
     ///
     /// # Errors
     /// The reason not to answer the request.
-    pub fn check(&self, head: &[u8], may_lack: bool) -> Result<(), HostError> {
-        let head = std::str::from_utf8(head).map_err(|_| HostError::Malformed)?;
-        let mut hosts = Vec::new();
-        for line in head.split("\r\n").skip(1).take_while(|line| !line.is_empty()) {
-            let (name, value) = line.split_once(':').ok_or(HostError::Malformed)?;
-            // Neither a space before the colon, nor a continuation of the line before.
-            if !name.bytes().all(|byte| byte.is_ascii_graphic())
-                || value.contains(|c: char| c.is_control() && c != '\t')
-            {
-                return Err(HostError::Malformed);
-            }
-            if name.eq_ignore_ascii_case("host") {
-                hosts.push(value.trim_matches([' ', '\t']));
-            }
+    pub fn check<B>(&self, request: &Request<B>) -> Result<(), HostError> {
+        let authority = request.uri().authority().map(|authority| authority.as_str());
+        let mut hosts = request.headers().get_all(HOST).iter();
+        let host = match (hosts.next(), hosts.next()) {
+            (Some(host), None) => Some(host.to_str().map_err(|_| HostError::Malformed)?),
+            (None, _) => None,
+            _ => return Err(HostError::Malformed),
+        };
+        if host.is_none() && authority.is_none() && request.version() != Version::HTTP_10 {
+            return Err(HostError::Malformed);
         }
-        match hosts[..] {
-            [] if may_lack => Ok(()),
-            [host] => self.check_host(host),
-            _ => Err(HostError::Malformed),
-        }
+        host.into_iter().chain(authority).try_for_each(|host| self.check_host(host))
     }
 
-    /// Checks the value of Host, or the authority of an HTTP/2 request.
-    ///
-    /// # Errors
-    /// As [`OwnNames::check`].
-    pub fn check_host(&self, text: &str) -> Result<(), HostError> {
+    fn check_host(&self, text: &str) -> Result<(), HostError> {
         let is_port = |rest: &str| match rest.strip_prefix(':') {
             Some(port) => port.bytes().all(|byte| byte.is_ascii_digit()),
             None => rest.is_empty(),
@@ -89,9 +79,16 @@ impl OwnNames {
 mod tests {
     use super::*;
 
-    fn check(headers: &str) -> Result<(), HostError> {
-        let names = OwnNames::new(&["metrics.example.".to_owned()]);
-        names.check(format!("GET / HTTP/1.1\r\n{headers}\r\n\r\n").as_bytes(), false)
+    fn request(version: Version, headers: &[(&str, &str)]) -> Request<()> {
+        let mut request = Request::builder().uri("/").version(version);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        request.body(()).unwrap()
+    }
+
+    fn check(headers: &[(&str, &str)]) -> Result<(), HostError> {
+        OwnNames::new(&["metrics.example.".to_owned()]).check(&request(Version::HTTP_11, headers))
     }
 
     #[test]
@@ -107,7 +104,7 @@ mod tests {
             "Metrics.Example.:9201",
             "metrics.example:",
         ] {
-            assert_eq!(check(&format!("Accept: */*\r\nhOST: \t{host} ")), Ok(()), "{host}");
+            assert_eq!(check(&[("accept", "*/*"), ("host", host)]), Ok(()), "{host}");
         }
     }
 
@@ -124,42 +121,58 @@ mod tests {
             "127.1",
             "2130706433",
         ] {
-            assert_eq!(check(&format!("Host: {host}")), Err(HostError::Foreign), "{host}");
+            assert_eq!(check(&[("host", host)]), Err(HostError::Foreign), "{host}");
         }
     }
 
     #[test]
     fn what_is_no_single_host_is_malformed() {
-        for headers in [
-            "Accept: */*",
-            "Host:",
-            "Host: ",
-            "Host: localhost\r\nHost: evil.example",
-            "Host: evil.example\r\nhost: localhost",
-            "Host: localhost, evil.example",
-            "Host : localhost",
-            "X: y\r\n Host: localhost",
-            "X: y\nHost: localhost",
-            "Host: user@localhost",
-            "Host: localhost/x",
-            "Host: localhost:80:81",
-            "Host: localhost:x",
-            "Host: [::1",
-            "Host: [::1]x",
-            "Host: [evil.example]",
-            "Host: ::1",
-            "nothing",
+        let doubled = [
+            vec![("accept", "*/*")],
+            vec![("host", "localhost"), ("host", "evil.example")],
+            vec![("host", "evil.example"), ("Host", "localhost")],
+        ];
+        for headers in doubled {
+            assert_eq!(check(&headers), Err(HostError::Malformed), "{headers:?}");
+        }
+        for host in [
+            "",
+            " ",
+            "localhost, evil.example",
+            "user@localhost",
+            "localhost/x",
+            "localhost:80:81",
+            "localhost:x",
+            "[::1",
+            "[::1]x",
+            "[evil.example]",
+            "::1",
+            "locälhost",
         ] {
-            assert_eq!(check(headers), Err(HostError::Malformed), "{headers}");
+            assert_eq!(check(&[("host", host)]), Err(HostError::Malformed), "{host}");
         }
     }
 
     #[test]
     fn only_http_1_0_may_lack_it() {
         let names = OwnNames::default();
-        assert_eq!(names.check(b"GET / HTTP/1.0\r\n\r\n", true), Ok(()));
-        assert_eq!(names.check(b"GET / HTTP/1.1\r\n\r\n", false), Err(HostError::Malformed));
-        let foreign = b"GET / HTTP/1.0\r\nHost: evil.example\r\n\r\n";
-        assert_eq!(names.check(foreign, true), Err(HostError::Foreign));
+        let check = |version, headers: &[_]| names.check(&request(version, headers));
+        assert_eq!(check(Version::HTTP_10, &[]), Ok(()));
+        assert_eq!(check(Version::HTTP_11, &[]), Err(HostError::Malformed));
+        let foreign = [("host", "evil.example")];
+        assert_eq!(check(Version::HTTP_10, &foreign), Err(HostError::Foreign));
+    }
+
+    #[test]
+    fn the_target_names_the_host_as_well() {
+        let names = OwnNames::default();
+        for (target, expected) in
+            [("http://localhost:9201/", Ok(())), ("http://evil.example/", Err(HostError::Foreign))]
+        {
+            let request = Request::get(target).version(Version::HTTP_2).body(()).unwrap();
+            assert_eq!(names.check(&request), expected, "{target}");
+        }
+        let both = Request::get("http://evil.example/").header("host", "localhost");
+        assert_eq!(names.check(&both.body(()).unwrap()), Err(HostError::Foreign));
     }
 }

@@ -12,7 +12,6 @@ mod admission;
 mod copies;
 mod counters;
 mod event;
-mod http;
 mod observer;
 
 pub use event::{
@@ -23,7 +22,8 @@ pub use perf::client::Family;
 pub use perf::server::Limits;
 
 use crate::copy::PORT;
-use crate::http_host::{self, OwnNames};
+use crate::http_host;
+use crate::metrics::{MetricsServer, Page};
 use crate::{Fault, Field, Problem, StopFlag};
 use ::copy::CopyServer;
 use counters::Counters;
@@ -33,7 +33,7 @@ use observer::{EventLog, SessionObserver};
 use perf::PerfError;
 use perf::server::{Server, ServerConfig};
 use serde::{Deserialize, Serialize};
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::mpsc::sync_channel;
@@ -221,7 +221,12 @@ pub struct Front<'a> {
     pub client_lines: Option<&'a (dyn Fn() -> ClientLines + Sync)>,
     /// The answer to a request for metrics of another host name.
     pub misdirected: &'a str,
+    /// Metrics of what else the process serves, added to the page.
+    pub more_metrics: Option<&'a MoreMetrics>,
 }
+
+/// Adds metrics to a page.
+pub type MoreMetrics = Arc<dyn Fn(&mut Page) + Send + Sync>;
 
 impl Front<'_> {
     /// Nothing.
@@ -229,6 +234,7 @@ impl Front<'_> {
         drain: None,
         client_lines: None,
         misdirected: "This host name is not allowed. Use the server's IP address.\n",
+        more_metrics: None,
     };
 }
 
@@ -268,7 +274,8 @@ pub fn serve(
         Some(at) => Some(serve_metrics(at, request, front, &server, &counters)?),
         None => None,
     };
-    on_event(ServerEvent::Listening(Listening::new(&server, &config.limits, metrics)));
+    let address = metrics.as_ref().map(MetricsServer::address);
+    on_event(ServerEvent::Listening(Listening::new(&server, &config.limits, address)));
     let (sender, events) = sync_channel(MAX_WAITING);
     let log = EventLog::new(request.reports_intervals, front);
     let observer = SessionObserver::new(log, sender, counters);
@@ -312,29 +319,25 @@ fn serve_all(
     })
 }
 
-/// Serves metrics on a separate port until the process ends.
+/// Serves metrics on a separate port.
 fn serve_metrics(
     at: SocketAddr,
     request: &ServerRequest,
     front: &Front<'_>,
     server: &Arc<Server>,
     counters: &Arc<Mutex<Counters>>,
-) -> Result<SocketAddr, Problem> {
-    let wrong = |error: std::io::Error| {
-        let remedy = "choose another address or port";
-        let message = format!("cannot listen on {at} for metrics: {error}; {remedy}");
-        Problem::new(Fault::Internal, message)
-    };
-    let listener = TcpListener::bind(at).map_err(wrong)?;
-    let address = listener.local_addr().map_err(wrong)?;
+) -> Result<MetricsServer, Problem> {
     let (server, counters) = (Arc::clone(server), Arc::clone(counters));
+    let more = front.more_metrics.cloned();
     let page = move || {
-        let counters = lock(&counters);
-        counters.text(server.half_open())
+        let mut page = Page::default();
+        lock(&counters).add(&mut page, server.half_open());
+        if let Some(more) = &more {
+            more(&mut page);
+        }
+        page.into_text()
     };
-    let names = OwnNames::new(&request.metrics_hosts);
-    http::serve(listener, names, front.misdirected.to_owned(), page).map_err(wrong)?;
-    Ok(address)
+    MetricsServer::start(at, &request.metrics_hosts, front.misdirected, page)
 }
 
 fn problem(error: PerfError) -> Problem {

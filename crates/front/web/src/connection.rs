@@ -3,7 +3,7 @@
 use host::address_key::AddressKey;
 use host::tcp_info::{self, CongestionError, MemInfo, TcpInfo};
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use tokio::net::TcpStream;
@@ -13,7 +13,15 @@ use units::{BitRate, ByteCount};
 /// proxy's. It holds a duplicate of the descriptor: the connection is not closed before the last
 /// clone is dropped, so whoever ends a transfer shuts the stream down.
 #[derive(Debug, Clone)]
-pub struct Connection(Arc<Accepted>);
+pub struct Connection(Arc<Accepted>, Option<Forwarded>);
+
+/// What a trusted proxy says of its client.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Forwarded {
+    pub(crate) client: IpAddr,
+    /// Whether the client's connection is.
+    pub(crate) is_encrypted: bool,
+}
 
 #[derive(Debug)]
 struct Accepted {
@@ -29,15 +37,27 @@ impl Connection {
     /// # Errors
     /// The stream is closed, or descriptors have run out.
     pub(crate) fn of(stream: &TcpStream, is_encrypted: bool) -> io::Result<Self> {
-        Ok(Connection(Arc::new(Accepted {
+        let accepted = Accepted {
             peer: host::address::canonical(stream.peer_addr()?),
             local: host::address::canonical(stream.local_addr()?),
             is_encrypted,
             descriptor: stream.as_fd().try_clone_to_owned()?,
-        })))
+        };
+        Ok(Connection(Arc::new(accepted), None))
     }
 
-    /// The client; an IPv4-mapped address as IPv4.
+    /// The connection with what a trusted proxy says of its client.
+    pub(crate) fn forwarded(self, forwarded: Forwarded) -> Self {
+        Connection(self.0, Some(forwarded))
+    }
+
+    /// The client: behind a trusted proxy the one that it names, with port 0.
+    #[must_use]
+    pub fn client(&self) -> SocketAddr {
+        self.1.map_or(self.0.peer, |forwarded| SocketAddr::new(forwarded.client, 0))
+    }
+
+    /// The other end of the connection; an IPv4-mapped address as IPv4.
     #[must_use]
     pub fn peer(&self) -> SocketAddr {
         self.0.peer
@@ -52,13 +72,13 @@ impl Connection {
     /// The address that limits count.
     #[must_use]
     pub fn key(&self) -> AddressKey {
-        AddressKey::of(self.peer().ip())
+        AddressKey::of(self.client().ip())
     }
 
-    /// Whether TLS is used.
+    /// Whether TLS is used between the client and the server, or its proxy.
     #[must_use]
     pub fn is_encrypted(&self) -> bool {
-        self.0.is_encrypted
+        self.0.is_encrypted || self.1.is_some_and(|forwarded| forwarded.is_encrypted)
     }
 
     /// The kernel's state of it.

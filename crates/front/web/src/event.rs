@@ -40,6 +40,11 @@ pub enum WebEvent {
         /// The reason.
         why: String,
     },
+    /// The server serves metrics.
+    ListeningForMetrics {
+        /// Its address.
+        address: SocketAddr,
+    },
     /// A run has begun.
     RunStarted {
         /// Its ID.
@@ -105,6 +110,9 @@ impl fmt::Display for WebEvent {
                 format!("listening for WebTransport on UDP {address}")
             }
             WebEvent::WithoutDatagrams { why } => format!("no WebTransport: {why}"),
+            WebEvent::ListeningForMetrics { address } => {
+                format!("metrics on http://{address}/metrics")
+            }
             WebEvent::RunStarted { run, client } => format!("run {}: {client}", short(run)),
             WebEvent::RunFinished {
                 run, download_bps, upload_bps, limit, bytes, seconds, ..

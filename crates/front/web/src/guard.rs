@@ -5,8 +5,12 @@ use crate::WebRequest;
 use crate::peer::Origin;
 use axum::body::Body;
 use axum::http::header::{self, HeaderName, HeaderValue};
-use axum::http::{HeaderMap, Method, Request, Response, StatusCode, Version};
+use axum::http::{HeaderMap, Method, Request, Response, StatusCode};
 use longhaul::http_host::{HostError, OwnNames};
+
+/// The answer to a request for another host.
+pub(crate) const FOREIGN_HOST: &str =
+    "this host name is not allowed; use the server's IP address, or start it with this name";
 
 /// Paths that only pages of this server may use.
 const OWN_PATHS: &str = "/api/";
@@ -93,21 +97,15 @@ impl Guard {
 
     fn check<B>(&self, request: &Request<B>) -> Result<(), (StatusCode, &'static str)> {
         let headers = request.headers();
-        // HTTP/2 has the host in the request's target (RFC 9113, section 8.3.1).
-        let authority = request.uri().authority().map(axum::http::uri::Authority::as_str);
-        let host = match (single(headers, &header::HOST)?, authority) {
-            (Some(host), _) | (None, Some(host)) => host,
-            (None, None) if request.version() == Version::HTTP_10 => "localhost",
-            (None, None) => return Err((StatusCode::BAD_REQUEST, "the request has no Host")),
-        };
-        self.names.check_host(host).map_err(|error| match error {
-            HostError::Malformed => (StatusCode::BAD_REQUEST, "the Host is malformed"),
-            HostError::Foreign => (
-                StatusCode::MISDIRECTED_REQUEST,
-                "this host name is not allowed; use the server's IP address, or start it with \
-                 this name",
-            ),
+        self.names.check(request).map_err(|error| match error {
+            HostError::Malformed => {
+                (StatusCode::BAD_REQUEST, "the Host is missing, malformed, or there twice")
+            }
+            HostError::Foreign => (StatusCode::MISDIRECTED_REQUEST, FOREIGN_HOST),
         })?;
+        let authority = request.uri().authority().map(axum::http::uri::Authority::as_str);
+        // HTTP/1.0 may have neither.
+        let host = single(headers, &header::HOST)?.or(authority).unwrap_or("localhost");
         let path = request.uri().path();
         if path.starts_with(OWN_PATHS)
             && !is_same_origin(headers, host)?

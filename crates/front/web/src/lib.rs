@@ -11,8 +11,10 @@
 //! The design, and the protocol of the page, are in `docs/design/web.md`.
 
 mod assets;
+mod both;
 mod clients;
 pub mod connection;
+mod counters;
 mod datagrams;
 mod event;
 mod guard;
@@ -22,6 +24,7 @@ mod limits;
 mod listener;
 mod pages;
 mod peer;
+mod proxy;
 mod request;
 mod router;
 mod run;
@@ -29,6 +32,7 @@ mod server;
 mod tls;
 pub mod websocket;
 
+pub use both::{BothEvent, serve_both};
 pub use connection::Connection;
 pub use event::{WEB_EVENT_SCHEMA, WebEvent, WebLine};
 pub use peer::{Origin, Peer, Scheme};

@@ -8,7 +8,7 @@ use host::lock::lock;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 /// A connection without a request is safe from eviction for this long.
 const GRACE_PERIOD: Duration = Duration::from_millis(500);
@@ -21,6 +21,8 @@ pub(crate) const MAX_REFUSED: usize = 128;
 pub(crate) struct Admission {
     connections: Mutex<Shares<1>>,
     closing: Mutex<HashMap<SessionId, Arc<Notify>>>,
+    /// Connections of trusted proxies, which have no share per address.
+    of_proxies: Arc<Semaphore>,
     runs: Mutex<Shares<1>>,
 }
 
@@ -34,6 +36,7 @@ impl Admission {
         Arc::new(Admission {
             connections: Mutex::new(Shares::new(connections, GRACE_PERIOD)),
             closing: Mutex::new(HashMap::new()),
+            of_proxies: Arc::new(Semaphore::new(limits.connections as usize)),
             runs: Mutex::new(Shares::new(runs, GRACE_PERIOD)),
         })
     }
@@ -53,7 +56,19 @@ impl Admission {
             }
         }
         closing.insert(id, Arc::clone(&close));
-        Ok(ConnectionTicket { admission: Arc::clone(self), id, close })
+        drop(closing);
+        let admission = Arc::clone(self);
+        Ok(ConnectionTicket { admission, id: Some(id), close, _permit: None })
+    }
+
+    /// Admits a connection of a trusted proxy, which is for clients of any address; `None` when
+    /// there are as many of them as connections may be.
+    pub(crate) fn connect_proxy(self: &Arc<Self>) -> Option<ConnectionTicket> {
+        let permit = Arc::clone(&self.of_proxies).try_acquire_owned().ok();
+        permit.map(|permit| {
+            let (admission, close) = (Arc::clone(self), Arc::default());
+            ConnectionTicket { admission, id: None, close, _permit: Some(permit) }
+        })
     }
 
     /// Admits a run.
@@ -79,15 +94,19 @@ impl Admission {
 #[derive(Debug)]
 pub(crate) struct ConnectionTicket {
     admission: Arc<Admission>,
-    id: SessionId,
+    /// Its place; `None` of a proxy's.
+    id: Option<SessionId>,
     close: Arc<Notify>,
+    _permit: Option<OwnedSemaphorePermit>,
 }
 
 impl ConnectionTicket {
     /// Counts a request: the connection is no longer closed for another one.
     pub(crate) fn used(&self) {
-        let now = clock::now();
-        let _ = lock(&self.admission.connections).take(self.id, [0], now, &mut Vec::new());
+        if let Some(id) = self.id {
+            let now = clock::now();
+            let _ = lock(&self.admission.connections).take(id, [0], now, &mut Vec::new());
+        }
     }
 
     /// Waits until it is to be closed for another address's.
@@ -98,8 +117,10 @@ impl ConnectionTicket {
 
 impl Drop for ConnectionTicket {
     fn drop(&mut self) {
-        lock(&self.admission.connections).release(self.id);
-        lock(&self.admission.closing).remove(&self.id);
+        if let Some(id) = self.id {
+            lock(&self.admission.connections).release(id);
+            lock(&self.admission.closing).remove(&id);
+        }
     }
 }
 

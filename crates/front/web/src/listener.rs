@@ -1,23 +1,26 @@
 //! Accepts connections, and serves the requests on each.
 
 use crate::connection::Connection;
+use crate::counters::{Counters, OpenConnection};
 use crate::guard::{Guard, too_many};
 use crate::limits::{Admission, ConnectionTicket, MAX_REFUSED};
+use crate::proxy;
 use crate::tls::Protocols;
 use axum::Router;
 use axum::body::Body;
-use axum::http::{Request, Response};
+use axum::http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
+use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::service::TowerToHyperService;
 use rustls::ServerConfig;
 use std::convert::Infallible;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{sleep, timeout};
@@ -40,6 +43,9 @@ const EXHAUSTED_PAUSE: Duration = Duration::from_millis(100);
 const REFUSED_TIME: Duration = Duration::from_secs(2);
 /// When a client with too many connections may try again, in seconds.
 const RETRY_AFTER: u32 = 10;
+/// The answer to a request whose header did not arrive in time.
+const TOO_SLOW: &[u8] = b"HTTP/1.1 408 Request Timeout\r\nContent-Type: text/plain\r\n\
+    Content-Length: 33\r\nConnection: close\r\n\r\nthe header did not come in time.\n";
 /// HTTP/2's windows for uploads: hyper's 1 MiB would carry 84 Mbit/s over 100 ms.
 const H2_WINDOW: u32 = 64 << 20;
 /// What HTTP/2 may hold of a stream unsent: what waits in the server is not the path's delay.
@@ -53,6 +59,8 @@ pub(crate) struct Serving {
     pub(crate) router: Router,
     pub(crate) guard: Arc<Guard>,
     pub(crate) admission: Arc<Admission>,
+    pub(crate) counters: Arc<Counters>,
+    pub(crate) trusted_proxies: Arc<[IpAddr]>,
     pub(crate) header_time: Duration,
     /// Closed when the server ends.
     pub(crate) end: watch::Receiver<()>,
@@ -89,7 +97,11 @@ pub(crate) async fn accept(listener: TcpListener, port: Port, serving: Serving) 
             Ok((stream, _)) => {
                 let Ok(connection) = Connection::of(&stream, port.tls.is_some()) else { continue };
                 // In the order of arrival.
-                let ticket = serving.admission.connect(connection.key()).ok();
+                let ticket = if proxy::is_trusted(&connection, &serving.trusted_proxies) {
+                    serving.admission.connect_proxy()
+                } else {
+                    serving.admission.connect(connection.key()).ok()
+                };
                 let shared = (port.clone(), serving.clone());
                 let permits = (Arc::clone(&handshakes), Arc::clone(&refusals));
                 let client = (stream, connection, ticket);
@@ -113,7 +125,7 @@ async fn serve(
         Some(_) => None,
         None => match refusals.try_acquire() {
             Ok(permit) => Some(permit),
-            Err(_) => return,
+            Err(_) => return serving.counters.dropped(),
         },
     };
     let _ = stream.set_nodelay(true);
@@ -129,8 +141,11 @@ async fn serve(
         secured = timeout(HANDSHAKE, handshake) => secured,
         () = evicted(ticket.as_ref()) => return,
     };
-    if let Ok(Some(secured)) = secured {
-        converse(secured, port.protocols, connection, ticket, &serving).await;
+    match secured {
+        Ok(Some(secured)) => {
+            converse(secured, port.protocols, connection, ticket, &serving).await;
+        }
+        _ => serving.counters.handshake_failed(),
     }
     drop(refusal);
 }
@@ -152,6 +167,7 @@ async fn converse(
 ) {
     let io = TokioIo::new(stream);
     let Some(ticket) = ticket else {
+        serving.counters.answered(StatusCode::TOO_MANY_REQUESTS);
         let refuse = service_fn(|_: Request<Incoming>| async {
             let why = "too many connections of this address, or of all; try again later";
             Ok::<_, Infallible>(too_many(why, RETRY_AFTER))
@@ -163,13 +179,59 @@ async fn converse(
         return;
     };
     // Upgraded connections count until they end: what they are upgraded to has the ticket.
-    let ticket = Arc::new(ticket);
-    let held = Arc::clone(&ticket);
+    let held = Held(Arc::new((ticket, serving.counters.open(&connection))));
+    let ticket = Arc::clone(&held.0);
+    let shared = serving.clone();
     let service = service_fn(move |request: Request<Incoming>| {
-        held.used();
-        let (connection, held) = (connection.clone(), Arc::clone(&held));
-        answer(serving.clone(), request, connection, held)
+        held.0.0.used();
+        let connection =
+            proxy::resolve(connection.clone(), request.headers(), &shared.trusted_proxies);
+        answer(shared.clone(), request, connection, held.clone())
     });
+    let mut end = serving.end.clone();
+    tokio::select! {
+        () = exchange(io, service, protocols, serving) => {}
+        () = ticket.0.evicted() => {}
+        _ = end.changed() => {}
+    }
+}
+
+/// Serves requests until the connection is upgraded or ends.
+async fn exchange<S>(
+    io: TokioIo<impl AsyncRead + AsyncWrite + Unpin + Send + 'static>,
+    service: S,
+    protocols: Protocols,
+    serving: &Serving,
+) where
+    S: Service<Request<Incoming>, Response = Response<Body>, Error = Infallible>,
+    S: Send + Unpin + 'static,
+    S::Future: Send + 'static,
+{
+    if protocols == Protocols::Http1 {
+        let mut connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(serving.header_time)
+            .max_headers(MAX_FIELDS)
+            .max_header_size(MAX_HEADER)
+            .max_buf_size(MAX_HEADER)
+            .serve_connection(io, service)
+            .with_upgrades();
+        let ended = (&mut connection).await;
+        let parts = connection.into_parts();
+        if let Some(parts) = parts.filter(|_| ended.is_err_and(|error| error.is_timeout())) {
+            // Between two requests there is nothing to be told.
+            if !parts.read_buf.is_empty() {
+                serving.counters.answered(StatusCode::REQUEST_TIMEOUT);
+                let mut stream = parts.io.into_inner();
+                let tell = async {
+                    stream.write_all(TOO_SLOW).await?;
+                    stream.shutdown().await
+                };
+                let _ = timeout(REFUSED_TIME, tell).await;
+            }
+        }
+        return;
+    }
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder
         .http1()
@@ -186,34 +248,29 @@ async fn converse(
         .max_header_list_size(MAX_HEADER as u32)
         .keep_alive_interval(serving.header_time)
         .keep_alive_timeout(serving.header_time);
-    let builder = if protocols == Protocols::Http1 { builder.http1_only() } else { builder };
-    let mut end = serving.end.clone();
-    tokio::select! {
-        _ = builder.serve_connection_with_upgrades(io, service) => {}
-        () = ticket.evicted() => {}
-        _ = end.changed() => {}
-    }
+    let _ = builder.serve_connection_with_upgrades(io, service).await;
 }
 
-/// The ticket of the connection that a request came on.
+/// What counts the connection that a request came on, until it is dropped.
 #[derive(Debug, Clone)]
-pub(crate) struct Held(
-    #[expect(dead_code, reason = "counts until it is dropped")] Arc<ConnectionTicket>,
-);
+pub(crate) struct Held(Arc<(ConnectionTicket, OpenConnection)>);
 
 async fn answer(
     serving: Serving,
     request: Request<Incoming>,
     connection: Connection,
-    ticket: Arc<ConnectionTicket>,
+    held: Held,
 ) -> Result<Response<Body>, Infallible> {
     let allowed = serving.guard.allowed(&request);
     if let Some(refusal) = serving.guard.refusal(&request) {
+        serving.counters.answered(refusal.status());
         return Ok(serving.guard.complete(refusal, allowed));
     }
     let mut request = request.map(Body::new);
     request.extensions_mut().insert(connection);
-    request.extensions_mut().insert(Held(ticket));
+    request.extensions_mut().insert(held);
     let answer = TowerToHyperService::new(serving.router).call(request).await;
-    answer.map(|response| serving.guard.complete(response, allowed))
+    let answer = answer.map(|response| serving.guard.complete(response, allowed))?;
+    serving.counters.answered(answer.status());
+    Ok(answer)
 }

@@ -4,7 +4,7 @@ use crate::peer::{Origin, Peer, Scheme};
 use longhaul::http_host;
 use longhaul::{Field, Problem};
 use serde::{Deserialize, Serialize};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -130,6 +130,11 @@ pub struct WebRequest {
     /// Names of this server, beside addresses and localhost: for other names requests are refused,
     /// as those of a page whose name was bound to this address (DNS rebinding).
     pub names: Vec<String>,
+    /// Reverse proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed: limits then
+    /// count the clients that they name. Of others, limits count the proxy.
+    pub trusted_proxies: Vec<IpAddr>,
+    /// The address of the page of metrics.
+    pub metrics: Option<SocketAddr>,
     /// Only clients with this token are served: `?token=` in the page's address.
     pub token: Option<String>,
     /// The server at the end of the far leg, beyond the line: the page asks whether the Wi-Fi, the
@@ -156,6 +161,8 @@ impl Default for WebRequest {
             webtransport: true,
             tls: Tls::None,
             names: Vec::new(),
+            trusted_proxies: Vec::new(),
+            metrics: None,
             token: None,
             peer: None,
             allow_origins: Vec::new(),

@@ -143,7 +143,7 @@ async fn control(State(shared): State<Arc<Shared>>, request: Request) -> Respons
     }
     let Ok(ticket) = shared.admission.run(connection.key()) else {
         let why = "too many runs of this address, or of all; try again later";
-        shared.tell(WebEvent::Refused { client: connection.peer(), why: why.to_owned() });
+        shared.tell(WebEvent::Refused { client: connection.client(), why: why.to_owned() });
         return too_many(why, RETRY_AFTER);
     };
     let Ok(random) = host::random::secret::<16>() else {
@@ -164,7 +164,7 @@ async fn control(State(shared): State<Arc<Shared>>, request: Request) -> Respons
         let registered = Registered { shared, id: id.clone(), _ticket: ticket };
         let stage = Stage {
             control: socket,
-            client: connection.peer(),
+            client: connection.client(),
             run,
             arrivals,
             admission: Arc::clone(&registered.shared.admission),

@@ -1,6 +1,7 @@
 //! The server, from its start to its end.
 
 use crate::clients::{self, Clients};
+use crate::counters::Counters;
 use crate::datagrams::{self, Datagrams};
 use crate::guard::Guard;
 use crate::history::History;
@@ -8,7 +9,8 @@ use crate::limits::Admission;
 use crate::listener::{self, Port, Serving};
 use crate::run::Runs;
 use crate::tls::{Certificate, Protocols};
-use crate::{WebEvent, WebRequest, router};
+use crate::{WebEvent, WebRequest, guard, router};
+use longhaul::metrics::{MetricsServer, Page};
 use longhaul::{Fault, Field, Problem, StopFlag};
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -37,12 +39,14 @@ pub(crate) struct Shared {
     pub(crate) datagrams: OnceLock<Datagrams>,
     /// Raised when new runs are refused.
     pub(crate) drain: StopFlag,
+    counters: Arc<Counters>,
     events: SyncSender<WebEvent>,
 }
 
 impl Shared {
     /// Tells the caller, unless it is far behind.
     pub(crate) fn tell(&self, event: WebEvent) {
+        self.counters.take(&event);
         let _ = self.events.try_send(event);
     }
 }
@@ -57,7 +61,20 @@ pub fn serve(
     drain: &StopFlag,
     stop: &StopFlag,
 ) -> Result<(), Problem> {
+    serve_counted(request, &Counters::new(), on_event, drain, stop)
+}
+
+/// The same with counters that others read as well.
+pub(crate) fn serve_counted(
+    request: &WebRequest,
+    counters: &Arc<Counters>,
+    on_event: &mut dyn FnMut(WebEvent),
+    drain: &StopFlag,
+    stop: &StopFlag,
+) -> Result<(), Problem> {
     request.check()?;
+    // Each connection has two descriptors. Best effort: with fewer, fewer are accepted at a time.
+    let _ = host::limits::raise_open_files();
     let certificate = Certificate::of(&request.tls, &request.names, request.listen)?;
     let history = history(request)?;
     let runtime = Builder::new_multi_thread().enable_all().thread_name("web").build();
@@ -73,6 +90,7 @@ pub fn serve(
         clients: Clients::new(&request.limits, drain.clone()),
         datagrams: OnceLock::new(),
         drain: drain.clone(),
+        counters: Arc::clone(counters),
         events,
     });
     let (ending, end) = watch::channel(());
@@ -80,6 +98,8 @@ pub fn serve(
         router: router::router(Arc::clone(&shared)),
         guard: Arc::new(Guard::new(request)),
         admission: Arc::clone(&shared.admission),
+        counters: Arc::clone(counters),
+        trusted_proxies: request.trusted_proxies.clone().into(),
         header_time: request.limits.header,
         end,
     };
@@ -94,6 +114,10 @@ pub fn serve(
         let address = listen(&runtime, address, certificate, Protocols::Http2, serving)?;
         let url = url(request, address, clients::RESPONSIVENESS_PATH);
         on_event(WebEvent::ListeningForResponsiveness { address, url });
+    }
+    let metrics = request.metrics.map(|at| serve_metrics(at, request, counters)).transpose()?;
+    if let Some(metrics) = &metrics {
+        on_event(WebEvent::ListeningForMetrics { address: metrics.address() });
     }
     pass_events(&shared, &waiting, on_event, drain, stop);
     drop(ending);
@@ -110,6 +134,22 @@ fn history(request: &WebRequest) -> Result<Option<Arc<History>>, Problem> {
         Problem::field(Field::History, error, "a new or former file in a directory of your own")
     })?;
     Ok(Some(Arc::new(history)))
+}
+
+/// Serves metrics on a separate port.
+fn serve_metrics(
+    at: SocketAddr,
+    request: &WebRequest,
+    counters: &Arc<Counters>,
+) -> Result<MetricsServer, Problem> {
+    let (counters, began) = (Arc::clone(counters), host::clock::unix_time().as_secs_f64());
+    let page = move || {
+        let mut page = Page::default();
+        counters.add(&mut page);
+        page.process(began);
+        page.into_text()
+    };
+    MetricsServer::start(at, &request.names, &format!("{}\n", guard::FOREIGN_HOST), page)
 }
 
 /// Starts a listener.

@@ -19,6 +19,23 @@ pub fn total() -> Option<ByteCount> {
     meminfo("MemTotal:")
 }
 
+/// Resident memory of this process (proc(5), `statm`); `None` if unknown.
+#[must_use]
+pub fn resident() -> Option<ByteCount> {
+    resident_in(&std::fs::read_to_string("/proc/self/statm").ok()?)
+}
+
+/// The same of another process; `None` if it has ended.
+#[must_use]
+pub fn resident_of(process: u32) -> Option<ByteCount> {
+    resident_in(&std::fs::read_to_string(format!("/proc/{process}/statm")).ok()?)
+}
+
+fn resident_in(statm: &str) -> Option<ByteCount> {
+    let pages: u64 = statm.split(' ').nth(1)?.parse().ok()?;
+    Some(ByteCount::from_bytes(pages.saturating_mul(crate::identity::page_bytes())))
+}
+
 fn meminfo(key: &str) -> Option<ByteCount> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix(key))?;
@@ -128,6 +145,14 @@ impl Drop for Region {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn memory_of_this_process_is_resident() {
+        let (own, same) = (resident().unwrap(), resident_of(std::process::id()).unwrap());
+        assert!(own.bytes() > 100_000 && same.bytes() > own.bytes() / 2, "{own} {same}");
+        assert!(resident_in("12 3 4").unwrap().bytes() >= 3 * 4096);
+        assert_eq!(resident_in("nonsense"), None);
+    }
 
     #[test]
     fn a_region_is_zeroed_aligned_and_writable() {

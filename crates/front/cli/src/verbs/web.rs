@@ -2,11 +2,15 @@
 
 use crate::console::Console;
 use crate::failure::{DONE, Outcome};
-use crate::stop;
+use crate::web_flags::{WebFlags, is_low};
+use crate::{stop, unit};
 use clap::Args;
+use longhaul::systemd_unit::Unit;
 use std::net::SocketAddr;
-use units::ByteCount;
-use web::{Origin, Peer, Tls, WebEvent, WebLimits, WebLine, WebRequest};
+use web::{WebEvent, WebLine, WebRequest};
+
+/// Seconds that a stop may take: a run, and its last messages.
+const STOP_S: u64 = 120;
 
 /// Serve a speed test to browsers that says what limited it
 ///
@@ -18,67 +22,42 @@ pub(crate) struct WebArgs {
     #[arg(long, short, value_name = "[ADDRESS:]PORT", default_value = "127.0.0.1:8080")]
     #[arg(value_parser = host::address::parse_listen)]
     listen: SocketAddr,
-    /// Also serve tests of responsiveness here: networkQuality, mach rpm
+    #[command(flatten)]
+    flags: WebFlags,
+    /// Serve Prometheus metrics at http://127.0.0.1:PORT/metrics
     #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = host::address::parse_listen)]
-    responsiveness: Option<SocketAddr>,
-    /// Encrypt: self-signed, credentials (of systemd), or CERTIFICATE,KEY
-    #[arg(long, value_name = "HOW")]
-    tls: Option<Tls>,
-    /// Also answer requests for this host name; repeatable
-    #[arg(long, value_name = "NAME")]
-    host_name: Vec<String>,
-    /// Do not measure loss by WebTransport on UDP
-    #[arg(long)]
-    no_webtransport: bool,
-    /// Serve only clients whose URL has ?token=TOKEN
-    #[arg(long, value_name = "TOKEN")]
-    token: Option<String>,
-    /// Second server, for "Wi-Fi, line or far away?": its page, with ?token= if it asks for one
-    #[arg(long, value_name = "URL")]
-    peer: Option<Peer>,
-    /// Also measure for the page of this server, which has this one as its peer; repeatable
-    #[arg(long, value_name = "URL")]
-    allow_origin: Vec<Origin>,
-    /// Let visitors keep results in this file and share them
-    #[arg(long, value_name = "FILE")]
-    history: Option<std::path::PathBuf>,
-    /// Maximum bytes of a run, both directions together
-    #[arg(long, value_name = "SIZE", default_value = "4GB")]
-    max_bytes_per_run: ByteCount,
-    /// Maximum concurrent runs; others get 429
-    #[arg(long, value_name = "N", default_value_t = WebLimits::default().runs)]
-    max_runs: u32,
-    /// Maximum concurrent runs of an address, or of an IPv6 /64
-    #[arg(long, value_name = "N", default_value_t = WebLimits::default().runs_per_address)]
-    max_runs_per_address: u32,
+    metrics: Option<SocketAddr>,
     /// Log each event as a line of JSON
     #[arg(long)]
     json: bool,
+    /// Print a systemd unit that runs a server with these flags
+    #[arg(long)]
+    systemd_unit: bool,
 }
 
 const EXAMPLES: &str = "\
 Examples:
   longhaul web
   longhaul web --listen [::]:443 --tls cert.pem,key.pem --host-name speed.example
-  longhaul web --listen 0.0.0.0:8443 --tls self-signed --max-bytes-per-run 500MB";
+  longhaul web --listen 0.0.0.0:8443 --tls self-signed --max-bytes-per-run 500MB
+  longhaul web --listen 8080 --trusted-proxy 127.0.0.1 --host-name speed.example";
 
 pub(crate) fn run(args: &WebArgs, console: &mut Console) -> Outcome {
-    let (runs, runs_per_address) = (args.max_runs, args.max_runs_per_address);
-    let limits = WebLimits { runs, runs_per_address, ..WebLimits::default() };
-    let request = WebRequest {
-        listen: args.listen,
-        responsiveness: args.responsiveness,
-        webtransport: !args.no_webtransport,
-        tls: args.tls.clone().unwrap_or_default(),
-        names: args.host_name.clone(),
-        token: args.token.clone(),
-        peer: args.peer.clone(),
-        allow_origins: args.allow_origin.clone(),
-        history: args.history.clone(),
-        limits,
-        max_bytes_per_run: args.max_bytes_per_run,
-        ..WebRequest::default()
-    };
+    let request = WebRequest { metrics: args.metrics, ..args.flags.request(args.listen) };
+    request.check()?;
+    if args.systemd_unit {
+        let (tasks, memory_max) = args.flags.most();
+        let unit = Unit {
+            description: "Longhaul speed test for browsers",
+            stop_s: STOP_S,
+            tasks,
+            memory_max,
+            memory_of: "Messages, and the socket buffers of the flows of --max-runs",
+            low_port: is_low(request.listen) || request.responsiveness.is_some_and(is_low),
+            ..Unit::default()
+        };
+        return unit::print(unit, console);
+    }
     let (stop, drain) = stop::for_server();
     let mut on_event = |event: WebEvent| console.print(&WebLine::now(&event).text(args.json));
     web::serve(&request, &mut on_event, &drain, &stop)?;

@@ -29,7 +29,8 @@ fn begin(server: &mut Server, seconds: &str) -> Child {
 
 fn scrape(address: &str, target: &str) -> String {
     let mut connection = TcpStream::connect(address).unwrap();
-    write!(connection, "GET {target} HTTP/1.1\r\nHost: {address}\r\n\r\n").unwrap();
+    let head = format!("GET {target} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    connection.write_all(head.as_bytes()).unwrap();
     let mut answer = String::new();
     connection.read_to_string(&mut answer).unwrap();
     answer
@@ -125,7 +126,7 @@ fn metrics_follow_a_test() {
     let crowd: Vec<TcpStream> = (0..20).map(|_| TcpStream::connect(&address).unwrap()).collect();
     let until = clock::now() + Duration::from_secs(20);
     let mut answer = String::new();
-    while !answer.starts_with("HTTP/1.1 200 ") {
+    while !answer.starts_with("HTTP/1.0 200 ") {
         assert!(clock::now() < until);
         thread::sleep(Duration::from_millis(200));
         let mut connection = TcpStream::connect(&address).unwrap();
@@ -134,6 +135,50 @@ fn metrics_follow_a_test() {
         let _ = connection.read_to_string(&mut answer);
     }
     drop(crowd);
+}
+
+/// The speed test for browsers beside it: one page of metrics, one drain, one stop.
+#[test]
+fn both_servers_are_one_process() {
+    let mut server = Server::start(&["--metrics", "0", "--web", "0", "--token", "secret"]);
+    let line = server.line();
+    let metrics = line.trim().strip_prefix("Metrics on http://").unwrap();
+    let metrics = metrics.strip_suffix("/metrics").unwrap().to_owned();
+    let line = server.line();
+    let page = line.trim().split_once("open http://").unwrap().1;
+    let page = page.strip_suffix("/?token=secret").unwrap().to_owned();
+    assert!(page.starts_with("127.0.0.1:"), "{line}");
+    assert!(scrape(&page, "/").starts_with("HTTP/1.1 200 "));
+    let refused = scrape(&page, "/empty");
+    assert!(refused.starts_with("HTTP/1.1 401 "), "{refused}");
+    let counted = scrape(&metrics, "/metrics");
+    assert_eq!(value(&counted, "longhaul_tests_running"), 0.0);
+    assert_eq!(value(&counted, "longhaul_web_refused_total{reason=\"token\"}"), 1.0);
+    // A test that runs keeps both, which refuse what is new.
+    let client = begin(&mut server, "3");
+    server.signal("TERM");
+    let refused = loop {
+        let refused = scrape(&page, "/garbage?token=secret");
+        if !refused.starts_with("HTTP/1.1 200 ") {
+            break refused;
+        }
+        thread::sleep(Duration::from_millis(50));
+    };
+    // The page may have ended: nothing of it ran.
+    assert!(refused.is_empty() || refused.starts_with("HTTP/1.1 503 "), "{refused}");
+    assert!(client.wait_with_output().unwrap().status.code() != Some(1));
+    assert_eq!(server.ended(), Some(0));
+}
+
+#[test]
+fn a_taken_port_of_the_page_ends_both() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let output = run(&["server", "-p", "0", "--web", &port]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success() && said.contains("cannot listen on 127.0.0.1:"), "{said}");
+    assert!(said.contains("--web"), "{said}");
+    assert_eq!(run(&["server", "--tls", "self-signed"]).status.code(), Some(2));
 }
 
 /// A page in a browser whose name resolves to this host reads no metrics (DNS rebinding).
@@ -149,7 +194,8 @@ fn metrics_are_not_for_other_host_names() {
         write!(connection, "GET /metrics HTTP/{version}\r\n{headers}\r\n").unwrap();
         let mut answer = String::new();
         connection.read_to_string(&mut answer).unwrap();
-        assert_eq!(answer.contains("longhaul_"), answer.starts_with("HTTP/1.1 200 "), "{answer}");
+        let is_served = answer.starts_with(&format!("HTTP/{version} 200 "));
+        assert_eq!(answer.contains("longhaul_"), is_served, "{answer}");
         answer
     };
     for host in ["evil.example", &format!("evil.example:{port}"), "localhost.evil.example"] {
@@ -158,13 +204,15 @@ fn metrics_are_not_for_other_host_names() {
         assert!(refused.contains("--metrics-host NAME"), "{refused}");
     }
     let doubled = format!("Host: evil.example\r\nHost: {address}\r\n");
-    for headers in ["", &doubled, "Host : localhost\r\n", "X: y\nHost: localhost\r\n"] {
+    for headers in
+        ["", &doubled, "Host : localhost\r\n", "X: y\nHost: localhost\r\nHost: evil.example\r\n"]
+    {
         assert!(get("1.1", headers).starts_with("HTTP/1.1 400 "), "{headers}");
     }
     for host in [address, "localhost", &format!("metrics.example:{port}"), "[::1]"] {
         assert!(get("1.1", &format!("Host: {host}\r\n")).starts_with("HTTP/1.1 200 "), "{host}");
     }
-    assert!(get("1.0", "").starts_with("HTTP/1.1 200 "));
+    assert!(get("1.0", "").starts_with("HTTP/1.0 200 "));
 }
 
 #[test]
@@ -293,8 +341,29 @@ fn the_unit_repeats_its_flags_and_is_one() {
         assert!(unit.lines().any(|of| of == line), "{line} is not in\n{unit}");
     }
     assert!(unit.contains(" server --max-time 300 --tokens %d/tokens -p 80\n"), "{unit}");
+    verify_unit(&unit);
+}
+
+#[test]
+fn the_unit_of_the_page_has_its_certificate_as_credentials() {
+    let unit =
+        printed(&["web", "--listen", "[::]:443", "--tls", "/c.pem,/k.pem", "--systemd-unit"]);
+    for line in [
+        "DynamicUser=yes",
+        "LoadCredential=certificate:/c.pem",
+        "LoadCredential=key:/k.pem",
+        "AmbientCapabilities=CAP_NET_BIND_SERVICE",
+    ] {
+        assert!(unit.lines().any(|of| of == line), "{line} is not in\n{unit}");
+    }
+    assert!(unit.contains(" web --listen [::]:443 --tls credentials\n"), "{unit}");
+    verify_unit(&unit);
+}
+
+/// Systemd finds nothing wrong in it, where it is installed.
+fn verify_unit(unit: &str) {
     let folder = tempfile::tempdir().unwrap();
-    let path = file(folder.path(), "longhaul.service", &unit, 0o644);
+    let path = file(folder.path(), "longhaul.service", unit, 0o644);
     let verified = Command::new("systemd-analyze").arg("verify").arg(&path).output();
     if let Ok(output) = verified {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -1,10 +1,9 @@
-//! Metrics of a server in Prometheus' text format. Names and units follow its
-//! conventions: base units, `_total` for counters. Pure: events in, page out.
+//! Metrics of a server. Pure: events in, page out.
 
 use super::event::kind;
+use crate::metrics::Page;
 use perf::{RefusalReason, ServerEvent};
 use std::collections::{BTreeMap, HashMap};
-use std::fmt::Write;
 
 const PROTOCOLS: [&str; 2] = ["tcp", "udp"];
 const DIRECTIONS: [&str; 3] = ["receive", "send", "both"];
@@ -95,9 +94,8 @@ impl Counters {
         Some(running)
     }
 
-    /// The metrics page; `half_open` connections have not completed their handshake.
-    pub(super) fn text(&self, half_open: usize) -> String {
-        let mut page = Page::default();
+    /// Adds them to a page; `half_open` connections have not completed their handshake.
+    pub(super) fn add(&self, page: &mut Page, half_open: usize) {
         page.family(
             "longhaul_tests_total",
             "counter",
@@ -129,32 +127,7 @@ impl Counters {
         for (direction, rate) in DIRECTIONS.iter().zip(self.last_rate) {
             page.sample(name, &[("direction", direction)], rate);
         }
-        page.family("longhaul_build_info", "gauge", "Always 1, labelled with the version.");
-        page.sample("longhaul_build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1.0);
-        let name = "process_start_time_seconds";
-        page.family(name, "gauge", "Start of the server, in seconds since 1970-01-01 UTC.");
-        page.sample(name, &[], self.began_unix_s);
-        page.0
-    }
-}
-
-/// The text format, version 0.0.4.
-#[derive(Debug, Default)]
-struct Page(String);
-
-impl Page {
-    fn family(&mut self, name: &str, kind: &str, help: &str) {
-        // Writing to a string does not fail.
-        let _ = write!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
-    }
-
-    /// Label values are constants that need no escaping.
-    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: f64) {
-        let labels: Vec<String> =
-            labels.iter().map(|(label, value)| format!("{label}=\"{value}\"")).collect();
-        let labels =
-            if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
-        let _ = writeln!(self.0, "{name}{labels} {value}");
+        page.process(self.began_unix_s);
     }
 }
 
@@ -162,6 +135,14 @@ impl Page {
 mod tests {
     use super::*;
     use crate::server::observer::samples::{finished, interval, started};
+
+    impl Counters {
+        fn text(&self, half_open: usize) -> String {
+            let mut page = Page::default();
+            self.add(&mut page, half_open);
+            page.into_text()
+        }
+    }
 
     fn value(page: &str, series: &str) -> f64 {
         let line = page.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));

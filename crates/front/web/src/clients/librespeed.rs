@@ -123,7 +123,7 @@ async fn upload(
 
 /// The visitor's address. The provider is not looked up: nothing is asked elsewhere.
 async fn address(Extension(connection): Extension<Connection>, request: Request) -> Response {
-    let address = connection.peer().ip().to_string();
+    let address = connection.client().ip().to_string();
     (headers(&request), json_body(&json!({"processedString": address, "rawIspInfo": ""})))
         .into_response()
 }
@@ -134,6 +134,10 @@ async fn report(State(clients): State<Arc<Clients>>, request: Request) -> Respon
     let content_type = request.headers().get(header::CONTENT_TYPE);
     let content_type = content_type.and_then(|value| value.to_str().ok()).unwrap_or_default();
     let content_type = content_type.to_owned();
+    if request.headers().contains_key(header::CONTENT_ENCODING) {
+        let why = "a compressed result is not unpacked\n".to_owned();
+        return refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, why);
+    }
     let body = request.into_body();
     let is_short = body.size_hint().lower() <= MAX_REPORT as u64;
     let body = match is_short {

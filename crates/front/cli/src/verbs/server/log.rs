@@ -34,18 +34,22 @@ impl LogQueue {
 
     pub(super) fn put(&mut self, event: &ServerEvent) {
         for line in self.lines.of(event) {
-            if self.dropped > 0 {
-                let notice = self.lines.of(&ServerEvent::LeftOut { count: self.dropped });
-                let notice = notice.concat();
-                if matches!(self.queue.try_send(notice), Err(TrySendError::Full(_))) {
-                    self.dropped += 1;
-                    continue;
-                }
-                self.dropped = 0;
-            }
-            if matches!(self.queue.try_send(line), Err(TrySendError::Full(_))) {
+            self.put_line(line);
+        }
+    }
+
+    pub(super) fn put_line(&mut self, line: String) {
+        if self.dropped > 0 {
+            let notice = self.lines.of(&ServerEvent::LeftOut { count: self.dropped });
+            let notice = notice.concat();
+            if matches!(self.queue.try_send(notice), Err(TrySendError::Full(_))) {
                 self.dropped += 1;
+                return;
             }
+            self.dropped = 0;
+        }
+        if matches!(self.queue.try_send(line), Err(TrySendError::Full(_))) {
+            self.dropped += 1;
         }
     }
 

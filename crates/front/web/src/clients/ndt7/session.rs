@@ -91,7 +91,7 @@ impl Session {
     ) -> Self {
         let id = host::random::secret::<16>().unwrap_or_default();
         let uuid = format!("{:032x}", u128::from_be_bytes(id));
-        let ends = ConnectionInfo::new(connection.peer(), connection.local(), uuid);
+        let ends = ConnectionInfo::new(connection.client(), connection.local(), uuid);
         let (began, inbox) = (Instant::now(), Inbox::default());
         Session { test, connection, transfer, early_exit, ends, began, inbox }
     }
