@@ -61,6 +61,8 @@ bench:
 	$(CARGO) bench --locked -p longhaul-udt-socket --bench throughput
 	$(CARGO) bench --locked -p longhaul-capture --bench captures
 	$(CARGO) bench --locked -p longhaul-cli --bench capture_page
+	$(CARGO) bench --locked -p longhaul-web --bench page
+	$(CARGO) bench --locked -p longhaul-web --bench legs
 	$(CARGO) bench --locked -p longhaul-web --bench web_loss
 	$(CARGO) bench --locked -p longhaul-web --bench web_load
 

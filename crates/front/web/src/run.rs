@@ -14,6 +14,7 @@ mod result;
 mod series;
 mod settings;
 mod step;
+mod validity;
 
 use crate::connection::Connection;
 use crate::datagrams::Session;

@@ -3,7 +3,8 @@
 
 use super::message::{DatagramPlan, Plan, ServerMessage};
 use super::series::Series;
-use super::step::{Board, Ended, Ending, Outcome, Stage};
+use super::step::{Board, Ended, Outcome, Stage};
+use super::validity::Ending;
 use crate::datagrams::{Datagrams, Session, Steady};
 use host::clock;
 use host::lock::lock;

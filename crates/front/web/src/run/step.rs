@@ -11,6 +11,7 @@ use super::message::{
 use super::requests::MAX_REQUESTS;
 use super::series::Series;
 use super::settings;
+use super::validity::{self, Bounds, Ending};
 use super::{Arrival, Carrier, Run};
 use crate::limits::Admission;
 use crate::websocket::{PEER_TIME, WebSocket};
@@ -19,7 +20,6 @@ use model::statistics;
 use record::{Finding, LatencyProbe, Measurement};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{MissedTickBehavior, interval, timeout};
@@ -38,14 +38,6 @@ const END_TIME: Duration = Duration::from_secs(4);
 const MAX_PROBES: usize = 4000;
 /// RTTs count as loaded after this time of a step: queues have filled.
 const LOADED_FROM_MS: f64 = 1000.0;
-/// The share of a step after which it counts as complete.
-const COMPLETE: f64 = 0.8;
-/// The time, in seconds, after which a step that its bytes ended says something of the line.
-const MIN_SECONDS: f64 = 1.0;
-/// A pause of the browser that disturbs a measurement, ms.
-const STALL_MS: f64 = 500.0;
-/// The share of a core from which the browser's thread has no time left.
-const BUSY: f64 = 0.95;
 /// Unsent bytes before the rate is known.
 const FIRST_UNSENT: ByteCount = ByteCount::from_bytes(128 << 10);
 
@@ -64,23 +56,6 @@ pub(super) fn problem<T>(message: impl Into<String>) -> Result<T, Ended> {
 
 /// The transport that is HTTP requests.
 pub(super) const REQUESTS: &str = "http";
-
-/// What ends a step.
-#[derive(Debug, Clone, Copy)]
-struct Bounds {
-    seconds: f64,
-    bytes: u64,
-}
-
-/// What ended a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ending {
-    Time,
-    /// Its share of the run's bytes is used up.
-    Bytes,
-    /// A flow ended before it should.
-    Broken,
-}
 
 /// What a step showed.
 #[derive(Debug)]
@@ -271,7 +246,7 @@ impl Stage {
                 }
             }
             let t = began.elapsed().as_secs_f64();
-            let ending = ending(bounds, t, flows, series);
+            let ending = validity::ending(bounds, t, flows, series, self.budget.left() == 0);
             let is_due = t < FIRST_SECONDS || t - sampled >= SHOW_SECONDS || ending.is_some();
             if !flows.is_empty() && is_due {
                 series.sample(t, flows);
@@ -356,7 +331,7 @@ impl Stage {
             series.measurement(&plan, congestion.as_deref(), self.client, browser, is_alone)
         });
         let finding = measurement.as_ref().map(diagnose::explain);
-        let invalid_because = invalid(&plan, &board, ending, seconds);
+        let invalid_because = validity::invalid(&plan, board.report, ending, seconds);
         let rate = finding.as_ref().map(|finding| finding.throughput_bps.as_f64());
         let measured = finding.as_ref().map(|finding| (finding.steady, finding.throughput_bps));
         let result = StepResult {
@@ -408,52 +383,9 @@ fn jitter(rtts: &[f64]) -> Option<f64> {
     statistics::mean(&steps)
 }
 
-/// Whether a transfer is over, and why.
-fn ending(bounds: Bounds, t: f64, flows: &[BulkFlow], series: &Series) -> Option<Ending> {
-    let is_broken = |flow: &BulkFlow| flow.state.broken.load(Ordering::Relaxed);
-    if t >= bounds.seconds {
-        Some(Ending::Time)
-    } else if series.bytes() >= bounds.bytes {
-        Some(Ending::Bytes)
-    } else {
-        flows.iter().any(is_broken).then_some(Ending::Broken)
-    }
-}
-
-/// The reasons a step's figures say nothing of the line.
-fn invalid(plan: &Plan, board: &Board, ending: Ending, seconds: f64) -> Vec<String> {
-    let mut reasons = Vec::new();
-    let report = board.report.unwrap_or_default();
-    if report.hidden {
-        reasons.push("the page was hidden: browsers slow down hidden pages".to_owned());
-    }
-    if let Some(ms) = report.longest_stall_ms.filter(|ms| *ms >= STALL_MS) {
-        let ms = units::significant(ms, 2);
-        reasons.push(format!("the browser paused for {ms} ms: a busy or sleeping computer"));
-    }
-    if plan.kind == StepKind::Idle && report.busy.is_some_and(|busy| busy >= BUSY) {
-        reasons.push("the browser was busy without a transfer".to_owned());
-    }
-    match ending {
-        Ending::Broken if seconds < plan.seconds * COMPLETE => {
-            reasons.push("a flow broke off".to_owned());
-        }
-        Ending::Bytes if seconds < MIN_SECONDS.min(plan.seconds * COMPLETE) => {
-            let ms = units::significant(seconds * 1e3, 2);
-            reasons.push(format!("at this rate the bytes of the run last for {ms} ms of a step"));
-        }
-        _ => {}
-    }
-    reasons
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn plan(kind: StepKind) -> Plan {
-        Plan { kind, flows: 1, seconds: 1.0, congestion: None, pacing: None, why: String::new() }
-    }
 
     #[test]
     fn reports_of_other_steps_do_not_count() {
@@ -474,27 +406,6 @@ mod tests {
         let text = format!(r#"{{"type":"probes","step":0,"on":"own","replies":[{replies}]}}"#);
         (0..10).for_each(|_| board.take(&text).unwrap());
         assert_eq!(board.own.len(), MAX_PROBES);
-    }
-
-    #[test]
-    fn disturbed_steps_are_invalid() {
-        let reasons = |report: PageReport, kind, ending, seconds| {
-            let board = Board { report: Some(report), ..Board::default() };
-            invalid(&plan(kind), &board, ending, seconds).len()
-        };
-        let (good, time) = (PageReport::default(), Ending::Time);
-        assert_eq!(reasons(good, StepKind::Download, time, 1.0), 0);
-        assert_eq!(reasons(good, StepKind::Download, Ending::Broken, 0.5), 1);
-        assert_eq!(reasons(good, StepKind::Download, Ending::Broken, 0.9), 0);
-        assert_eq!(reasons(good, StepKind::Download, Ending::Bytes, 0.5), 1);
-        assert_eq!(reasons(good, StepKind::Download, Ending::Bytes, 0.9), 0);
-        assert_eq!(reasons(PageReport { hidden: true, ..good }, StepKind::Upload, time, 1.0), 1);
-        let stalled = PageReport { longest_stall_ms: Some(600.0), ..good };
-        assert_eq!(reasons(stalled, StepKind::Upload, time, 1.0), 1);
-        // A busy browser under load is a limit, not a disturbance.
-        let busy = PageReport { busy: Some(1.0), ..good };
-        assert_eq!(reasons(busy, StepKind::Download, time, 1.0), 0);
-        assert_eq!(reasons(busy, StepKind::Idle, time, 1.0), 1);
     }
 
     #[test]
