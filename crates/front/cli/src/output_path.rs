@@ -40,7 +40,7 @@ mod tests {
     use std::any::TypeId;
 
     /// Flags whose paths are read, or written to without a name (`doctor --disk`).
-    const INPUTS: [&str; 38] = [
+    const INPUTS: [&str; 40] = [
         "baseline --compare",
         "baseline --notes",
         "baseline --servers",
@@ -66,6 +66,7 @@ mod tests {
         "pcap packets file",
         "pcap streams files",
         "pcap summary files",
+        "server --history",
         "server --private-key",
         "server --tokens",
         "server --users",
@@ -79,6 +80,7 @@ mod tests {
         "trace --mmdb",
         "tune --journals",
         "tune verify --token-file",
+        "web --history",
     ];
 
     /// Adds every flag of some types as "verb verb --flag", and whether it names a directory.
@@ -120,7 +122,8 @@ mod tests {
         assert_eq!(of_types(&types), attacked);
     }
 
-    /// A flag that takes any other path is known to name no output file.
+    /// A flag that takes any other path is known to name no output file; that of kept results is
+    /// checked by whoever opens it.
     #[test]
     fn other_paths_are_of_files_to_read() {
         let found = of_types(&[TypeId::of::<std::path::PathBuf>()]);

@@ -47,7 +47,7 @@ pub(crate) struct WebFlags {
     /// Believe X-Forwarded-For of the reverse proxy at this address; repeatable
     ///
     /// Limits then count the clients that it names. Without it they count the proxy.
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = proxy_address)]
     trusted_proxy: Vec<IpAddr>,
 }
 
@@ -77,6 +77,10 @@ impl WebFlags {
         let flows = u64::from(self.max_runs) * 6;
         (flows + THREADS, systemd_unit::memory_max(256 << 20, flows))
     }
+}
+
+fn proxy_address(text: &str) -> Result<IpAddr, String> {
+    text.parse().map_err(|_| "not an IPv4 or IPv6 address".to_owned())
 }
 
 /// Whether a server needs a capability for its port.

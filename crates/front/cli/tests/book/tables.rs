@@ -275,7 +275,18 @@ fn collect(value: &Value, keys: &mut BTreeSet<String>) {
 /// Every series of a server's page and every label value.
 pub(crate) fn metrics() {
     let mut server = Command::new(env!("CARGO_BIN_EXE_longhaul"))
-        .args(["server", "-B", "127.0.0.1", "-p", "0", "--metrics", "127.0.0.1:0", "--json"])
+        .args([
+            "server",
+            "-B",
+            "127.0.0.1",
+            "-p",
+            "0",
+            "--metrics",
+            "127.0.0.1:0",
+            "--web",
+            "127.0.0.1:0",
+            "--json",
+        ])
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();

@@ -209,7 +209,7 @@ fn limiting(found: &Direction, far_limits: &[Option<Limit>], queue: Option<bool>
         return beyond(far_limits, queue, found.far_scaling);
     }
     match found.near_limit.map(place) {
-        Some(Place::Ends) => Limiting::Host,
+        Some(Bottleneck::Ends) => Limiting::Host,
         _ => Limiting::Near,
     }
 }
@@ -223,7 +223,7 @@ pub(super) fn has_one_queue(found: &Direction) -> bool {
 
 /// Where a limit is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Bottleneck {
     /// A link that carries all it can.
     Link,
     /// The path's losses, or a window over its RTT.
@@ -234,22 +234,22 @@ enum Place {
     Nowhere,
 }
 
-const fn place(limit: Limit) -> Place {
+const fn place(limit: Limit) -> Bottleneck {
     match limit {
-        Limit::PathRate | Limit::Aqm | Limit::SharedBottleneck | Limit::Policer => Place::Link,
+        Limit::PathRate | Limit::Aqm | Limit::SharedBottleneck | Limit::Policer => Bottleneck::Link,
         Limit::Loss
         | Limit::ClusteredLoss
         | Limit::Reordering
         | Limit::ReceiveWindow
         | Limit::WindowScaling
         | Limit::FixedWindow
-        | Limit::SendBuffer => Place::Distance,
+        | Limit::SendBuffer => Bottleneck::Distance,
         Limit::SlowReceiver
         | Limit::Application
         | Limit::Cpu
         | Limit::Memory
         | Limit::Pacing
-        | Limit::PacingTimers => Place::Ends,
+        | Limit::PacingTimers => Bottleneck::Ends,
         // In seconds, losses of a shallow queue and random ones look alike, and growth is slow
         // after both.
         Limit::ShallowQueue
@@ -260,7 +260,7 @@ const fn place(limit: Limit) -> Place {
         | Limit::PathChange
         | Limit::Outage
         | Limit::PmtuBlackHole
-        | Limit::Unknown => Place::Nowhere,
+        | Limit::Unknown => Bottleneck::Nowhere,
     }
 }
 
@@ -274,19 +274,19 @@ fn queue(found: &Direction, far_idle: Option<f64>) -> Option<bool> {
 /// The line, or what is far away: the limits of the far transfers, the queue, and whether several
 /// flows carry more than one.
 fn beyond(limits: &[Option<Limit>], queue: Option<bool>, scaling: Option<f64>) -> Limiting {
-    let placed: Vec<Place> = limits
+    let placed: Vec<Bottleneck> = limits
         .iter()
         .flatten()
         .map(|limit| place(*limit))
-        .filter(|place| *place != Place::Nowhere)
+        .filter(|place| *place != Bottleneck::Nowhere)
         .collect();
-    let share = |wanted: &[Place]| {
+    let share = |wanted: &[Bottleneck]| {
         let count = placed.iter().filter(|place| wanted.contains(place)).count();
         count as f64 / placed.len().max(1) as f64
     };
     // The near leg carried more to the same browser: what limits at an end is at the far one.
-    let is_link = share(&[Place::Link]) >= MAJORITY;
-    let is_far = share(&[Place::Distance, Place::Ends]) >= MAJORITY;
+    let is_link = share(&[Bottleneck::Link]) >= MAJORITY;
+    let is_far = share(&[Bottleneck::Distance, Bottleneck::Ends]) >= MAJORITY;
     // What disagrees with itself says nothing.
     if !placed.is_empty() && !is_link && !is_far {
         return Limiting::Beyond;

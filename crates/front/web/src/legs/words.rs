@@ -69,7 +69,7 @@ pub(super) fn sentence(found: &Direction) -> String {
             "It is far away, neither your Wi-Fi nor the rate of your line: {slower}{limited}{queue}."
         ),
         Limiting::Beyond => format!(
-            "Not your Wi-Fi: {slower}. Whether it is the line or far away cannot be told: the \
+            "Not your Wi-Fi: {slower}. Cannot identify whether it is the line or far away: the \
              evidence is missing or conflicts{limited}{queue}."
         ),
         Limiting::Host => format!(

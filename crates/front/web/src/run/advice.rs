@@ -43,7 +43,7 @@ pub(super) enum Basis {
 /// Whose host a remedy is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Place {
+pub(super) enum At {
     Visitor,
     Server,
 }
@@ -52,7 +52,7 @@ pub(super) enum Place {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(super) struct Gain {
     #[serde(rename = "where")]
-    pub(super) place: Place,
+    pub(super) place: At,
     pub(super) factor: f64,
     /// Confidence interval, from those of the rates.
     pub(super) low: Option<f64>,
@@ -65,7 +65,7 @@ pub(super) struct Gain {
 pub(super) struct ShownRemedy {
     pub(super) action: Action,
     #[serde(rename = "where")]
-    pub(super) place: Place,
+    pub(super) place: At,
     pub(super) platform: Option<Platform>,
     /// The line to paste there.
     pub(super) line: Option<String>,
@@ -143,21 +143,21 @@ fn measured(outcome: &Outcome, base: &Outcome, platform: Platform) -> Option<Sho
     match &outcome.plan.congestion {
         None if outcome.plan.flows > base.plan.flows => Some(ShownRemedy {
             action: Action::Flows,
-            place: Place::Visitor,
+            place: At::Visitor,
             platform: None,
             line: None,
             why: format!(
                 "use a program with several connections: {} had {rate} in this run, one had {of_base}",
                 outcome.plan.flows
             ),
-            gain: Some(gain(Place::Visitor)),
+            gain: Some(gain(At::Visitor)),
         }),
         Some(name) if outcome.plan.flows == base.plan.flows => {
             let place = sender(base.plan.kind);
             Some(ShownRemedy {
                 action: Action::CongestionControl,
                 place,
-                platform: (place == Place::Visitor).then_some(platform),
+                platform: (place == At::Visitor).then_some(platform),
                 line: Some(congestion_line(name)),
                 why: format!("with {name} this run had {rate}, without {of_base}"),
                 gain: Some(gain(place)),
@@ -174,10 +174,10 @@ fn predicted(remedy: &Remedy, base: &Outcome, platform: Platform) -> Option<Show
     let place = match remedy.place {
         RemedyPlace::Sender => sender(kind),
         RemedyPlace::Receiver => receiver(kind),
-        RemedyPlace::Call if matches!(remedy.command, RemedyCommand::Streams(_)) => Place::Visitor,
+        RemedyPlace::Call if matches!(remedy.command, RemedyCommand::Streams(_)) => At::Visitor,
         RemedyPlace::Call => sender(kind),
     };
-    let at_visitor = place == Place::Visitor;
+    let at_visitor = place == At::Visitor;
     let is_linux = !at_visitor || system(platform) == Some(System::Linux);
     let (action, line) = match &remedy.command {
         RemedyCommand::Sysctl { .. } if remedy.place == RemedyPlace::Receiver && !is_linux => {
@@ -213,7 +213,7 @@ fn predicted(remedy: &Remedy, base: &Outcome, platform: Platform) -> Option<Show
     })
 }
 
-fn expected(remedy: &Remedy, base: &Outcome, place: Place) -> Option<Gain> {
+fn expected(remedy: &Remedy, base: &Outcome, place: At) -> Option<Gain> {
     let finding = base.finding()?;
     let (expects, now) = (remedy.expects_bps?.as_f64(), finding.throughput_bps.as_f64());
     let gain = over(expects, None, now, base.result.interval, place);
@@ -226,7 +226,7 @@ fn over(
     interval: Option<Interval>,
     base: f64,
     of_base: Option<Interval>,
-    place: Place,
+    place: At,
 ) -> Gain {
     let [least, most] = interval.unwrap_or([rate, rate]);
     let ends = of_base.filter(|of_base| of_base[0] > 0.0);
@@ -243,12 +243,12 @@ fn congestion_line(name: &str) -> String {
     format!("sudo sysctl -w net.ipv4.tcp_congestion_control={name}")
 }
 
-const fn sender(kind: StepKind) -> Place {
-    if matches!(kind, StepKind::Upload) { Place::Visitor } else { Place::Server }
+const fn sender(kind: StepKind) -> At {
+    if matches!(kind, StepKind::Upload) { At::Visitor } else { At::Server }
 }
 
-const fn receiver(kind: StepKind) -> Place {
-    if matches!(kind, StepKind::Upload) { Place::Server } else { Place::Visitor }
+const fn receiver(kind: StepKind) -> At {
+    if matches!(kind, StepKind::Upload) { At::Server } else { At::Visitor }
 }
 
 /// The line that raises the receive window on a visitor's system other than Linux.
@@ -348,7 +348,7 @@ mod tests {
         // No setting of a phone does this, so it is neither shown nor a gain.
         assert_eq!(advice(&all, Platform::Ios), Vec::new());
         let gain = advice(&all, Platform::Linux)[0].gain.unwrap();
-        assert!((gain.factor - 2.5).abs() < 1e-9 && gain.place == Place::Visitor);
+        assert!((gain.factor - 2.5).abs() < 1e-9 && gain.place == At::Visitor);
         let mut longer = windowed(Limit::ReceiveWindow);
         longer.result.finding.as_mut().unwrap().remedies[0].command = RemedyCommand::Seconds(60);
         assert_eq!(advice(&[longer], Platform::Linux), Vec::new());
@@ -388,7 +388,7 @@ mod tests {
         let told = of(&all, StepKind::Download, &[decided], Platform::Linux);
         let actions: Vec<_> = told.iter().map(|remedy| remedy.action).collect();
         assert_eq!(actions, [Action::CongestionControl]);
-        assert_eq!(told[0].place, Place::Server);
+        assert_eq!(told[0].place, At::Server);
     }
 
     #[test]

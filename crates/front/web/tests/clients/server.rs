@@ -31,12 +31,15 @@ impl Server {
             let result = web::serve(&request, &mut on_event, &flags.0, &flags.1);
             assert!(result.is_ok(), "{result:?}");
         });
-        let next = || match events.recv() {
-            Ok(
-                WebEvent::Listening { address, .. }
-                | WebEvent::ListeningForResponsiveness { address, .. },
-            ) => address,
-            other => panic!("{other:?}"),
+        let next = || loop {
+            match events.recv() {
+                Ok(
+                    WebEvent::Listening { address, .. }
+                    | WebEvent::ListeningForResponsiveness { address, .. },
+                ) => return address,
+                Ok(WebEvent::ListeningForDatagrams { .. }) => {}
+                other => panic!("{other:?}"),
+            }
         };
         let (address, responsiveness) = (next(), next());
         Server { address, responsiveness, drain, stop, thread: Some(thread) }
