@@ -77,7 +77,7 @@ enum Verb {
     Demo(verbs::demo::DemoArgs),
     Test(verbs::test::TestArgs),
     Baseline(verbs::baseline::BaselineArgs),
-    Server(verbs::server::ServerArgs),
+    Server(Box<verbs::server::ServerArgs>),
     Web(verbs::web::WebArgs),
     Copy(Box<verbs::copy::CopyArgs>),
     Agent(verbs::agent::AgentArgs),

@@ -14,7 +14,7 @@ const FILES: [&str; 3] = ["tokens", "private-key", "users"];
 type File = (String, String);
 
 /// Prints the unit, with the program and its flags.
-pub(crate) fn print(unit: Unit, console: &mut Console) -> Outcome {
+pub(crate) fn print(unit: &Unit, console: &mut Console) -> Outcome {
     let program = std::env::current_exe().map_err(|error| {
         Failure::work(format!("cannot determine the path of this program: {error}"))
     })?;
@@ -27,7 +27,7 @@ pub(crate) fn print(unit: Unit, console: &mut Console) -> Outcome {
     let given: Vec<String> = std::env::args_os().skip(1).map(text).collect::<Result<_, _>>()?;
     let (flags, files) = flags(&given)?;
     let program = text(program.into_os_string())?;
-    console.print(&Unit { program, flags, files, ..unit }.text());
+    console.print(&Unit { program, flags, files, ..unit.clone() }.text());
     Ok(DONE)
 }
 

@@ -40,7 +40,7 @@ impl OwnNames {
     /// # Errors
     /// The reason not to answer the request.
     pub fn check<B>(&self, request: &Request<B>) -> Result<(), HostError> {
-        let authority = request.uri().authority().map(|authority| authority.as_str());
+        let authority = request.uri().authority().map(hyper::http::uri::Authority::as_str);
         let mut hosts = request.headers().get_all(HOST).iter();
         let host = match (hosts.next(), hosts.next()) {
             (Some(host), None) => Some(host.to_str().map_err(|_| HostError::Malformed)?),

@@ -261,7 +261,7 @@ pub fn run(
             let run =
                 Run { direction, server: &server, targets: &targets, seconds: request.max_seconds };
             let (round, measurement) = run.run(on_event).await?;
-            directions.push(result(direction, round, measurement, &idle));
+            directions.push(result(direction, &round, measurement, &idle));
         }
         Ok((idle, directions))
     };
@@ -288,12 +288,12 @@ async fn idle(server: &http_client::Server, targets: &Targets) -> Result<Latenci
 
 fn result(
     direction: LoadDirection,
-    round: Round,
+    round: &Round,
     measurement: Measurement,
     idle: &Latencies,
 ) -> DirectionResult {
     let rating = round.rpm.map(|rpm| latency::word(rpm).to_owned());
-    let sentence = sentence(direction, &round, idle);
+    let sentence = sentence(direction, round, idle);
     let finding = diagnose::explain(&measurement);
     DirectionResult {
         direction,

@@ -10,7 +10,7 @@ const PROGRAM: u64 = 64 << 20;
 const WINDOW: u64 = 6 << 20;
 
 /// The variable parts of a unit.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Unit {
     /// What the server is for.
     pub description: &'static str,

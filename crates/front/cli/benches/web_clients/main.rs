@@ -95,9 +95,8 @@ fn compare(name: &str, client: Client, runs: &[Figures], peers: &Peers) -> Falli
             let ours: Vec<Figures> =
                 (0..COMPARED).map(|_| own_rpm(peers)).collect::<Fallible<_>>()?;
             let mut is_right = !runs.is_empty();
-            let kinds: [(&str, fn(&Figures) -> f64); 2] =
-                [("down", |run| run.down), ("up", |run| run.up)];
-            for (which, get) in kinds {
+            for which in ["down", "up"] {
+                let get = |run: &Figures| if which == "down" { run.down } else { run.up };
                 let of = |runs: &[Figures]| median(&runs.iter().map(get).collect::<Vec<_>>());
                 let (theirs, own) = (of(runs), of(&ours));
                 let is_near = (theirs / own - 1.0).abs() <= 0.1;

@@ -95,7 +95,7 @@ pub(crate) fn run(args: &ServerArgs, console: &mut Console) -> Outcome {
     let request = settings::request(args);
     request.check()?;
     if args.systemd_unit {
-        return unit::print(systemd_unit(args), console);
+        return unit::print(&systemd_unit(args), console);
     }
     let (stop, drain) = stop::for_server();
     let client_lines = || -> ClientLines {

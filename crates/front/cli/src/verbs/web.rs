@@ -56,7 +56,7 @@ pub(crate) fn run(args: &WebArgs, console: &mut Console) -> Outcome {
             low_port: is_low(request.listen) || request.responsiveness.is_some_and(is_low),
             ..Unit::default()
         };
-        return unit::print(unit, console);
+        return unit::print(&unit, console);
     }
     let (stop, drain) = stop::for_server();
     let mut on_event = |event: WebEvent| console.print(&WebLine::now(&event).text(args.json));

@@ -127,7 +127,7 @@ pub(crate) fn case(seed: u64, number: usize) -> Case {
             let rtt = random.between(60.0, 180.0);
             case.near = near_link(&mut random, near, draw);
             let mut far = format!("rate={:.0}kbit,rtt={rtt:.0}ms,queue=1bdp", near * 1000.0);
-            if number / Truth::ALL.len() % 2 == 0 {
+            if (number / Truth::ALL.len()).is_multiple_of(2) {
                 let loss = random.between(0.4, 2.5);
                 far += &format!(",loss={loss:.2}%,seed={draw}");
             } else {

@@ -44,7 +44,7 @@ pub(crate) fn run(host: &LabHost, server: SocketAddr) -> Fallible<Value> {
         .stderr(Stdio::null());
     let browser = host.namespace.run(|| command.spawn())?;
     let _browser = Browser(browser.map_err(|error| format!("chromium: {error}"))?);
-    let result = host.namespace.run(|| wait_for_result())??;
+    let result = host.namespace.run(wait_for_result)??;
     Ok(serde_json::from_str(&result)?)
 }
 

@@ -3,6 +3,7 @@
 
 #[path = "../../tests/web/page.rs"]
 #[expect(dead_code, reason = "the tests of the protocol use the rest")]
+#[expect(clippy::unwrap_used, clippy::expect_used, reason = "assertions of the protocol's tests")]
 mod page;
 
 mod advice;

@@ -49,7 +49,7 @@ fn with_server<T>(request: &WebRequest, work: impl FnOnce(SocketAddr) -> T) -> T
 
 fn request() -> WebRequest {
     let listen = SocketAddr::from(([127, 0, 0, 1], 0));
-    let mut request = WebRequest { listen, step_seconds: 0.4, ..WebRequest::default() };
+    let mut request = WebRequest { listen, step_seconds: 0.8, ..WebRequest::default() };
     request.limits.runs = VISITORS + IDLE;
     request
 }
