@@ -26,10 +26,10 @@ pub(crate) struct WebFlags {
     /// Serve only clients whose URL has ?token=TOKEN
     #[arg(long, value_name = "TOKEN")]
     token: Option<String>,
-    /// Second server, for "Wi-Fi, line or far away?": its page, with ?token= if it asks for one
+    /// Page of a second server, for "Wi-Fi, line or far away?"
     #[arg(long, value_name = "URL")]
     peer: Option<Peer>,
-    /// Also measure for the page of this server, which has this one as its peer; repeatable
+    /// Also measure for the page at this URL, whose peer this is; repeatable
     #[arg(long, value_name = "URL")]
     allow_origin: Vec<Origin>,
     /// Let visitors keep results in this file and share them
@@ -44,7 +44,7 @@ pub(crate) struct WebFlags {
     /// Maximum concurrent runs of an address, or of an IPv6 /64
     #[arg(long, value_name = "N", default_value_t = WebLimits::default().runs_per_address)]
     max_runs_per_address: u32,
-    /// Believe X-Forwarded-For of the reverse proxy at this address; repeatable
+    /// Believe X-Forwarded-For of this reverse proxy; repeatable
     ///
     /// Limits then count the clients that it names. Without it they count the proxy.
     #[arg(long, value_name = "ADDRESS", value_parser = proxy_address)]

@@ -148,6 +148,8 @@ fn both_servers_are_one_process() {
     let page = line.trim().split_once("open http://").unwrap().1;
     let page = page.strip_suffix("/?token=secret").unwrap().to_owned();
     assert!(page.starts_with("127.0.0.1:"), "{line}");
+    let line = server.line();
+    assert!(line.starts_with("listening for WebTransport on UDP 127.0.0.1:"), "{line}");
     assert!(scrape(&page, "/").starts_with("HTTP/1.1 200 "));
     let refused = scrape(&page, "/empty");
     assert!(refused.starts_with("HTTP/1.1 401 "), "{refused}");
