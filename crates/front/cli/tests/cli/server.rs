@@ -31,9 +31,9 @@ fn scrape(address: &str, target: &str) -> String {
     let mut connection = TcpStream::connect(address).unwrap();
     let head = format!("GET {target} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
     connection.write_all(head.as_bytes()).unwrap();
-    let mut answer = String::new();
-    connection.read_to_string(&mut answer).unwrap();
-    answer
+    let mut answer = Vec::new();
+    connection.read_to_end(&mut answer).unwrap();
+    String::from_utf8_lossy(&answer).into_owned()
 }
 
 fn value(page: &str, series: &str) -> f64 {
