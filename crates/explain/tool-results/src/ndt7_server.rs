@@ -20,11 +20,10 @@ impl ServerMessage {
         reported.tcp.is_some().then_some(ServerMessage(reported))
     }
 
-    /// Bytes that its kernel had received, and the time since the test began, in seconds.
-    #[must_use]
-    pub fn received(&self) -> (u64, f64) {
+    /// Bytes that its kernel had received.
+    fn received(&self) -> u64 {
         let sample = self.0.tcp.as_ref().map(crate::ndt7_tcp_info::TcpInfo::receiver);
-        sample.map_or((0, 0.0), |sample| (sample.received_bytes, sample.t_s))
+        sample.map_or(0, |sample| sample.received_bytes)
     }
 }
 
@@ -64,6 +63,7 @@ pub fn upload(
     server: &str,
     started_unix_s: u64,
 ) -> Option<Measurement> {
+    let messages: Vec<_> = messages.into_iter().filter(|one| one.received() > 0).collect();
     let has_messages = !messages.is_empty();
     let acknowledged = sender.iter().map(|one| Reported::of_application(one.t_s, one.acked_bytes));
     let one = OneDirection {
@@ -108,7 +108,7 @@ mod tests {
         for text in ["", "{}", "[]", "{\"TCPInfo\":null}", "{\"AppInfo\":{\"NumBytes\":5}}"] {
             assert!(ServerMessage::parse(text).is_none(), "{text}");
         }
-        assert_eq!(message(-2e6, "BytesReceived", -1.0).received().0, 0);
+        assert_eq!(message(-2e6, "BytesReceived", -1.0).received(), 0);
     }
 
     #[test]
@@ -128,6 +128,10 @@ mod tests {
         let silent = of(Vec::new());
         assert_eq!(silent.streams[0].received_bytes, 900);
         assert_eq!(silent.tool.unwrap().unavailable, [Unavailable::Received]);
+        // A server that does not say what it has received.
+        let mute = of(vec![message(1e6, "RTT", 5.0)]);
+        assert_eq!(mute.streams[0].received_bytes, 900);
+        assert_eq!(mute.tool.unwrap().unavailable, [Unavailable::Received]);
         assert!(upload(Vec::new(), Vec::new(), None, "192.0.2.1", 7).is_none());
     }
 

@@ -26,6 +26,8 @@ use units::BitRate;
 /// The version of [`ResponsivenessDocument`] in JSON.
 pub const RESPONSIVENESS_SCHEMA: &str = "longhaul.responsiveness/1";
 
+/// Most characters of the reason of a failure, which a server may choose.
+const MAX_REASON: usize = 200;
 /// The path of the configuration (section 6 of the draft).
 const CONFIGURATION_PATH: &str = "/.well-known/nq";
 /// Most bytes of the configuration.
@@ -188,7 +190,16 @@ struct Targets {
 }
 
 fn wrong(what: impl std::fmt::Display) -> Problem {
+    let what = report::untrusted::excerpt(&what.to_string(), MAX_REASON);
     Problem::new(Fault::Peer, format!("responsiveness: {what}"))
+}
+
+/// What ended a connection: hyper's own words name no cause.
+fn failed(error: &hyper::Error) -> Problem {
+    match std::error::Error::source(error) {
+        Some(cause) => wrong(cause),
+        None => wrong(error),
+    }
 }
 
 impl Targets {

@@ -165,3 +165,17 @@ fn a_responsiveness_server_without_http2_or_a_configuration_is_refused() {
         assert_eq!(problem.fault, Fault::Peer, "{problem}");
     }
 }
+
+#[test]
+fn a_responsiveness_server_that_says_nothing_ends_the_test_in_time() {
+    let address = serve(|mut stream| {
+        // An empty SETTINGS frame, then nothing.
+        stream.write_all(b"\0\0\0\x04\0\0\0\0\0").unwrap();
+        while stream.read(&mut [0; 4096]).is_ok_and(|n| n > 0) {}
+    });
+    let request = ResponsivenessRequest::new(format!("http://{address}"));
+    let began = host::clock::now();
+    let problem = responsiveness::run(&request, &mut |_| (), &StopFlag::new()).unwrap_err();
+    assert!(problem.message.contains("does not answer"), "{problem}");
+    assert!(began.elapsed() < Duration::from_secs(9), "{:?}", began.elapsed());
+}

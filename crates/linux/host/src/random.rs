@@ -45,6 +45,20 @@ pub fn seed() -> u64 {
     )
 }
 
+/// Returns bytes that nothing on the path compresses, for payload: no secret. Rounded down to
+/// whole words; xorshift64 (Marsaglia 2003).
+#[must_use]
+pub fn incompressible(bytes: usize) -> Vec<u8> {
+    let mut state = seed() | 1;
+    let words = std::iter::repeat_with(|| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    });
+    words.take(bytes / 8).flat_map(u64::to_le_bytes).collect()
+}
+
 fn refused(error: &io::Error) -> io::Error {
     io::Error::new(
         error.kind(),

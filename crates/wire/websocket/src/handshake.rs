@@ -3,6 +3,8 @@
 use base64::{Engine, prelude::BASE64_STANDARD};
 use sha1::{Digest, Sha1};
 
+/// Most bytes of the status line of a refusal that are told.
+const MAX_REASON: usize = 200;
 /// The version of the protocol.
 pub const VERSION: &str = "13";
 
@@ -179,7 +181,9 @@ impl ClientKey {
         let Ok(head) = std::str::from_utf8(head) else { return refused("its header is not text") };
         let (status, rest) = head.split_once("\r\n").unwrap_or((head, ""));
         if !status.starts_with("HTTP/1.1 101") {
-            return refused(status);
+            return refused(
+                status.get(..status.floor_char_boundary(MAX_REASON)).unwrap_or_default(),
+            );
         }
         let values = |wanted: &str| -> Vec<&str> {
             let lines = rest.split("\r\n").filter_map(|line| line.split_once(':'));

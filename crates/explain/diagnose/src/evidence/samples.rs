@@ -346,7 +346,7 @@ mod tests {
             sample.received_bytes = (sample.t_s * 1e7) as u64;
         }
         close(Some(measured(&smaller)), 10.0);
-        // Without counts the jump cannot be told from a burst.
+        // Without counts, a jump and a burst look the same.
         receiver.iter_mut().for_each(|sample| sample.segments = None);
         assert!(measured(&receiver) > 11.0);
     }

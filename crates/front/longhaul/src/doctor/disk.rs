@@ -30,7 +30,7 @@ pub(super) fn disk(
     let direct = bypass_cache(&file);
     // A page-aligned block of incompressible data.
     let mut block = Region::new(BLOCK)?;
-    fill(&mut block);
+    block.copy_from_slice(&host::random::incompressible(BLOCK));
 
     let began = clock::now();
     let mut written = 0u64;
@@ -89,17 +89,6 @@ fn read(
         }
     }
     Ok((read, BitRate::of(ByteCount::from_bytes(read), began.elapsed())))
-}
-
-/// xorshift64 (Marsaglia 2003).
-fn fill(block: &mut [u8]) {
-    let mut state = host::random::seed() | 1;
-    for word in block.chunks_exact_mut(8) {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        word.copy_from_slice(&state.to_ne_bytes());
-    }
 }
 
 fn as_u64(length: usize) -> u64 {

@@ -68,6 +68,8 @@ struct Test {
     receiver: RefCell<Vec<ReceiverSample>>,
     /// True once the server has closed.
     is_closed: Cell<bool>,
+    /// Within a message, behind which no other can follow.
+    is_within: Cell<bool>,
 }
 
 fn broken(error: impl std::fmt::Display) -> Problem {
@@ -114,6 +116,7 @@ impl Session {
             sender: RefCell::new(Vec::new()),
             receiver: RefCell::new(Vec::new()),
             is_closed: Cell::new(false),
+            is_within: Cell::new(false),
         };
         let already = received.split_off(head.min(received.len()));
         Ok(Session { test, stream, reader: Reader::new(Role::Client, LIMITS), already })
@@ -136,7 +139,7 @@ impl Session {
                 // of an upload at its time.
                 tokio::select! {
                     result = read => result,
-                    result = test.write(&mut writing) => result,
+                    result = test.write_while_there(&mut writing) => result,
                     () = test.sample(on_event) => Ok(()),
                 }
             };
@@ -146,9 +149,11 @@ impl Session {
         let seconds = test.began.elapsed().as_secs_f64();
         test.take_sample();
         let closing = async {
-            let close = frame::close(CloseCode::NORMAL, "", Some(mask()?));
-            writing.write_all(&close).await.map_err(broken)?;
-            writing.flush().await.map_err(broken)?;
+            if !test.is_within.get() {
+                let close = frame::close(CloseCode::NORMAL, "", Some(mask()?));
+                writing.write_all(&close).await.map_err(broken)?;
+                writing.flush().await.map_err(broken)?;
+            }
             if !test.is_closed.get() {
                 test.read(&mut reader, Vec::new(), &mut reading).await?;
             }
@@ -218,9 +223,12 @@ impl Test {
             }
             Event::Text(text) => {
                 let mut messages = self.messages.borrow_mut();
-                if messages.len() < MAX_MESSAGES {
-                    messages.extend(ServerMessage::parse(&text));
+                let Some(message) = ServerMessage::parse(&text) else { return Ok(()) };
+                // The newest has the result.
+                if messages.len() >= MAX_MESSAGES {
+                    messages.pop();
                 }
+                messages.push(message);
                 Ok(())
             }
             Event::Ping(payload) => {
@@ -235,9 +243,20 @@ impl Test {
         }
     }
 
+    /// Writes; once the server has gone, the reader has what it sent before.
+    async fn write_while_there(
+        &self,
+        writing: &mut (impl AsyncWrite + Unpin),
+    ) -> Result<(), Problem> {
+        match self.write(writing).await {
+            Err(problem) if problem.fault == Fault::Peer => std::future::pending().await,
+            ended => ended,
+        }
+    }
+
     /// Answers pings, and in an upload sends until its time is over.
     async fn write(&self, writing: &mut (impl AsyncWrite + Unpin)) -> Result<(), Problem> {
-        let payload: Vec<u8> = block();
+        let payload = host::random::incompressible(MAX_MESSAGE);
         let mut size = FIRST_MESSAGE;
         // As soon as it can: RFC 6455, section 5.5.2.
         loop {
@@ -251,6 +270,7 @@ impl Test {
             }
             // The block is random: under any mask it is some other random payload.
             let header = frame::header(Opcode::Binary, size as u64, Some(mask()?));
+            self.is_within.set(true);
             let sent = async {
                 writing.write_all(&header).await?;
                 writing.write_all(payload.get(..size).unwrap_or_default()).await
@@ -261,6 +281,7 @@ impl Test {
                 // Within a message: no Close can follow it.
                 Err(_) => return Ok(()),
             }
+            self.is_within.set(false);
             let total = self.bytes.get().saturating_add(size as u64);
             self.bytes.set(total);
             if size < MAX_MESSAGE && total / MESSAGE_SHARE >= size as u64 {
@@ -274,7 +295,9 @@ impl Test {
         let Some(payload) = ping.filter(|_| self.pongs.get() < MAX_PONGS) else { return Ok(()) };
         self.pongs.set(self.pongs.get() + 1);
         let pong = frame::message(Opcode::Pong, &payload, Some(mask()?));
+        self.is_within.set(true);
         writing.write_all(&pong).await.map_err(broken)?;
+        self.is_within.set(false);
         writing.flush().await.map_err(broken)
     }
 
@@ -284,13 +307,13 @@ impl Test {
         loop {
             self.take_sample();
             if count % 2 == 1 {
-                let t_s = self.began.elapsed().as_secs_f64();
+                let elapsed = self.began.elapsed();
                 let bytes = match self.kind {
                     Ndt7Test::Download => self.bytes.get(),
                     Ndt7Test::Upload => self.sender.borrow().last().map_or(0, |it| it.acked_bytes),
                 };
-                let rate = BitRate::from_bps_f64(bytes as f64 * 8.0 / t_s.max(1e-3));
                 let bytes = ByteCount::from_bytes(bytes);
+                let (t_s, rate) = (elapsed.as_secs_f64(), BitRate::of(bytes, elapsed));
                 on_event(Ndt7Event::Progress { test: self.kind, t_s, bytes, rate });
             }
             count = count.wrapping_add(1);
@@ -327,16 +350,4 @@ impl Test {
             }
         }
     }
-}
-
-/// Payload that nothing on the path can compress: the keystream of xorshift64* (Vigna 2014).
-fn block() -> Vec<u8> {
-    let mut state = host::random::seed() | 1;
-    let words = std::iter::repeat_with(move || {
-        state ^= state >> 12;
-        state ^= state << 25;
-        state ^= state >> 27;
-        state.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    });
-    words.take(MAX_MESSAGE / 8).flat_map(u64::to_le_bytes).collect()
 }

@@ -1,6 +1,6 @@
 //! HTTP/2 connections, and requests on them.
 
-use super::{Targets, wrong};
+use super::{Targets, failed, wrong};
 use crate::Problem;
 use crate::http_client::{Connected, Socket, Stream};
 use http_body_util::BodyExt;
@@ -34,17 +34,7 @@ pub(super) enum Payload {
     Endless,
 }
 
-static BLOCK: LazyLock<Bytes> = LazyLock::new(|| {
-    let mut state = host::random::seed() | 1;
-    // xorshift64* (Vigna 2014): nothing on the path can compress it.
-    let words = std::iter::repeat_with(move || {
-        state ^= state >> 12;
-        state ^= state << 25;
-        state ^= state >> 27;
-        state.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    });
-    words.take(CHUNK / 8).flat_map(u64::to_le_bytes).collect()
-});
+static BLOCK: LazyLock<Bytes> = LazyLock::new(|| host::random::incompressible(CHUNK).into());
 
 impl Body for Payload {
     type Data = Bytes;
@@ -93,7 +83,7 @@ impl Http2 {
             .max_header_list_size(MAX_HEADERS)
             .handshake(TokioIo::new(stream))
             .await;
-        let (sender, connection) = shaken.map_err(wrong)?;
+        let (sender, connection) = shaken.map_err(|error| failed(&error))?;
         tokio::spawn(async move {
             let _ = connection.await;
         });
@@ -117,7 +107,8 @@ impl Http2 {
             .uri(format!("{scheme}://{}{target}", targets.authority))
             .body(payload)
             .map_err(wrong)?;
-        let response = self.0.clone().send_request(request).await.map_err(wrong)?;
+        let response =
+            self.0.clone().send_request(request).await.map_err(|error| failed(&error))?;
         match response.status() {
             StatusCode::OK => Ok(response),
             status => Err(wrong(format!("the server answers {target} with {status}"))),
@@ -134,7 +125,7 @@ impl Http2 {
         let mut body = self.request(targets, target, Payload::Nothing).await?.into_body();
         let mut received = Vec::new();
         while let Some(frame) = body.frame().await {
-            let frame = frame.map_err(wrong)?;
+            let frame = frame.map_err(|error| failed(&error))?;
             let data = frame.data_ref().map(AsRef::as_ref).unwrap_or_default();
             if received.len() + data.len() > most {
                 return Err(wrong(format!("the answer to {target} has more than {most} bytes")));

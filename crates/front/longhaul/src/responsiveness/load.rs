@@ -65,6 +65,7 @@ impl Loaded {
                     return;
                 }
             }
+            *lock(&why) = Some(super::wrong("the server ends its transfers too early"));
         });
         let (sender, receiver) = (Vec::new(), Vec::new());
         Ok(Loaded {
@@ -143,7 +144,7 @@ async fn transfer(
     };
     let mut body = on.request(targets, target, payload).await?.into_body();
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(super::wrong)?;
+        let frame = frame.map_err(|error| super::failed(&error))?;
         received.fetch_add(frame.data_ref().map_or(0, |data| data.len() as u64), Ordering::Relaxed);
     }
     Ok(())
