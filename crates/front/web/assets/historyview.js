@@ -33,16 +33,19 @@ const FIGURES = [
   { name: texts.result.rttDownload, interval: "rtt_download", value: (result) => result.rttDownload, text: millis },
   { name: texts.result.rttUpload, interval: "rtt_upload", value: (result) => result.rttUpload, text: millis },
   { name: texts.history.jitter, interval: "jitter", value: (result) => result.jitter, text: millis },
-  { name: texts.history.loss, interval: "", value: (result) => result.loss?.ratio ?? null, text: percent },
+  { name: texts.history.loss, interval: "loss", value: (result) => result.loss?.ratio ?? null, text: percent },
   { name: texts.history.rpm, interval: "", value: (result) => result.rpm, text: (value) => `${Math.round(value)} ${texts.result.rpmUnit}` },
 ];
 
 /**
  * @param {{interval: string}} figure
  * @param {Result} result
+ * @returns {Interval | null}
  */
 function interval(figure, result) {
-  return result.intervals[figure.interval] ?? null;
+  if (figure.interval !== "loss") return result.intervals[figure.interval] ?? null;
+  const { low = null, high = null } = result.loss ?? {};
+  return low === null || high === null ? null : [low, high];
 }
 
 /**
@@ -53,9 +56,9 @@ function interval(figure, result) {
  * @param {Interval | null} second
  */
 function difference(before, after, first, second) {
-  if (!before || after === null) return "–";
+  if (before === null || after === null) return "–";
   if (!first || !second || (first[0] <= second[1] && second[0] <= first[1])) return texts.history.cannotTell;
-  return change(after / before - 1);
+  return before === 0 ? texts.history.higher : change(after / before - 1);
 }
 
 /**

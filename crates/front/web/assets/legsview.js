@@ -74,6 +74,7 @@ export class LegsView {
   #peer;
   #element;
   #stage = html("div", { class: "legs-stage" });
+  #note = html("p", { class: "note" });
   #limit = /** @type {HTMLSelectElement} */ (byId("limit"));
 
   /**
@@ -83,6 +84,7 @@ export class LegsView {
   constructor(element, peer) {
     this.#peer = peer;
     this.#element = element;
+    this.#limit.addEventListener("change", () => this.#announce());
     this.#rest();
   }
 
@@ -93,11 +95,15 @@ export class LegsView {
     return new LegsView(element, peer);
   }
 
+  #announce() {
+    this.#note.textContent = fill(texts.legs.announce, { bytes: bytes(Number(this.#limit.value)) });
+  }
+
   /** What is shown between two measurements. @param {...(Node | null)} results */
   #rest(...results) {
-    const most = Number(this.#limit.value);
+    this.#announce();
     const start = button(results.length ? texts.legs.again : texts.legs.button, () => this.start(), { class: "plain" });
-    replace(this.#stage, ...results, html("p", {}, start), html("p", { class: "note" }, fill(texts.legs.announce, { bytes: bytes(most) })));
+    replace(this.#stage, ...results, html("p", {}, start), this.#note);
     replace(this.#element,
       html("h2", { id: "legs-heading", tabindex: -1 }, texts.legs.heading),
       html("p", { class: "note" }, fill(texts.legs.lead, { peer: this.#peer.origin })),

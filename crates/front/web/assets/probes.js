@@ -20,7 +20,6 @@ let socket = null;
 let step = null;
 let start = 0;
 let next = 0;
-let lost = 0;
 let reported = 0;
 /** Times of sending by probe. @type {Map<number, number>} */
 let outstanding = new Map();
@@ -39,12 +38,10 @@ function flush() {
   for (const [id, sent] of outstanding) {
     if (now - sent > LOST_AFTER_MS) {
       outstanding.delete(id);
-      lost += 1;
     }
   }
-  if (step !== null && (replies.length > 0 || lost > 0)) post({ is: "replies", step, replies, lost, delayed: health.queued() });
+  if (step !== null && replies.length > 0) post({ is: "replies", step, replies, delayed: health.queued() });
   replies = [];
-  lost = 0;
   reported = now;
 }
 
@@ -80,7 +77,6 @@ self.onmessage = (/** @type {MessageEvent<ProbeCommand>} */ event) => {
   if (command.do === "measure") {
     outstanding = new Map();
     replies = [];
-    lost = 0;
     step = command.step;
     start = reported = performance.now();
     health.start();

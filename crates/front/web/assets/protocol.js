@@ -290,4 +290,4 @@ export function readMessage(json) {
  */
 
 /** @typedef {{do: "connect", url: string} | {do: "measure", step: number} | {do: "rest"}} ProbeCommand */
-/** @typedef {{is: "open"} | {is: "closed"} | {is: "replies", step: number, replies: Reply[], lost: number, delayed: number | null}} ProbeReport */
+/** @typedef {{is: "open"} | {is: "closed"} | {is: "replies", step: number, replies: Reply[], delayed: number | null}} ProbeReport */

@@ -130,7 +130,7 @@ class Run {
         const report = event.data;
         if (report.is === "replies") {
           this.#delayed = report.delayed ?? this.#delayed;
-          this.#replies(report.step, "own", report.replies, report.lost);
+          this.#replies(report.step, "own", report.replies);
         }
         else resolve();
       };
@@ -147,13 +147,12 @@ class Run {
    * @param {number} step
    * @param {"own" | "loaded"} on
    * @param {Reply[]} replies
-   * @param {number} lost
    */
-  #replies(step, on, replies, lost) {
-    if (replies.length === 0 && lost === 0) return;
+  #replies(step, on, replies) {
+    if (replies.length === 0) return;
     const rounded = replies.slice(0, MAX_REPLIES).map(([sent, rtt]) =>
       [Math.round(sent * 100) / 100, Math.max(MIN_RTT_MS, Math.round(rtt * 1000) / 1000)]);
-    this.#say({ type: "probes", step, on, replies: rounded, lost });
+    this.#say({ type: "probes", step, on, replies: rounded });
     post({ is: "probes", step, on, replies });
   }
 
@@ -198,7 +197,6 @@ class Run {
       busy: busy === null ? null : Math.round(busy * 1000) / 1000,
       machine_busy: this.#delayed === null ? null : Math.round(this.#delayed * 1000) / 1000,
       longest_stall_ms: longestStallMs,
-      dropped: 0,
     });
     return undefined;
   }
@@ -221,7 +219,7 @@ class Run {
       const t = Math.round(performance.now() - start) / 1000;
       this.#say({ type: "received", step: step.step, t, bytes: this.#flows.received() });
     }
-    this.#replies(step.step, "loaded", this.#flows.takeReplies(), 0);
+    this.#replies(step.step, "loaded", this.#flows.takeReplies());
   }
 
   /** @param {boolean} hidden */

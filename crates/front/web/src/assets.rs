@@ -84,7 +84,12 @@ pub(crate) fn served(
 ) -> Response<Body> {
     let has = |name: header::HeaderName, wanted: &str| {
         let value = headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
-        value.split(',').any(|one| one.split(';').next().unwrap_or_default().trim() == wanted)
+        value.split(',').any(|one| {
+            let (its, weight) = one.split_once(';').unwrap_or((one, ""));
+            // A weight of 0 is "not acceptable" (RFC 9110, section 12.4.2).
+            let weight = weight.trim().strip_prefix("q=").and_then(|q| q.trim().parse().ok());
+            its.trim() == wanted && weight.is_none_or(|weight: f64| weight > 0.0)
+        })
     };
     let is_known = has(header::IF_NONE_MATCH, &prepared.tag);
     let compressed =

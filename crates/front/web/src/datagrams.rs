@@ -4,8 +4,8 @@
 //! server sends no more to a forged one than came from it. A session belongs to a run that waits for
 //! it, one to each run.
 
-use crate::Shared;
 use crate::limits::ConnectionTicket;
+use crate::{Shared, id};
 use host::address_key::AddressKey;
 use host::clock;
 use host::lock::lock;
@@ -19,16 +19,16 @@ use quinn::{
 use rustls_pki_types::PrivatePkcs8KeyDer;
 use sha2::{Digest, Sha256};
 use std::any::Any;
-use std::fmt::Write;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::time::timeout;
 
-/// Handshakes at a time, and the time of each with the request that follows.
-const MAX_HANDSHAKES: usize = 64;
+/// The time of a handshake with the request that follows.
 const HANDSHAKE: Duration = Duration::from_secs(5);
+/// Connections that wait to be answered.
+const MAX_INCOMING: usize = 64;
 /// Bytes that are kept of first packets before they are answered, of each and of all.
 const FIRST_BYTES: u64 = 8 << 10;
 const ALL_FIRST_BYTES: u64 = 512 << 10;
@@ -112,6 +112,8 @@ fn make_identity() -> Result<(ServerConfig, Identity), Problem> {
         Problem::new(Fault::Internal, format!("cannot make a certificate for datagrams: {error}"))
     };
     let today = host::clock::unix_seconds() / DAY;
+    // A clock that was never set says 0.
+    let today = today.max(1);
     let mut parameters = rcgen::CertificateParams::new(vec!["localhost".to_owned()])
         .map_err(|error| wrong(&error))?;
     parameters.not_before = date(today - 1);
@@ -120,10 +122,7 @@ fn make_identity() -> Result<(ServerConfig, Identity), Problem> {
     let key = rcgen::KeyPair::generate().map_err(|error| wrong(&error))?;
     let certificate = parameters.self_signed(&key).map_err(|error| wrong(&error))?.der().clone();
     let digest = Sha256::digest(&certificate);
-    let hash = digest.iter().fold(String::new(), |mut hash, byte| {
-        let _ = write!(hash, "{byte:02x}");
-        hash
-    });
+    let hash = id::hexadecimal(&digest);
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut tls = rustls::ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&rustls::version::TLS13])
@@ -136,7 +135,7 @@ fn make_identity() -> Result<(ServerConfig, Identity), Problem> {
     let crypto = QuicServerConfig::try_from(tls).map_err(|error| wrong(&error))?;
     let mut config = ServerConfig::with_crypto(Arc::new(crypto));
     config
-        .max_incoming(MAX_HANDSHAKES)
+        .max_incoming(MAX_INCOMING)
         .incoming_buffer_size(FIRST_BYTES)
         .incoming_buffer_size_total(ALL_FIRST_BYTES)
         .migration(false)
@@ -216,7 +215,6 @@ impl Controller for Steady {
 /// Accepts sessions until the server ends.
 pub(crate) async fn accept(shared: Arc<Shared>, mut end: watch::Receiver<()>) {
     let Some(datagrams) = shared.datagrams.get() else { return };
-    let handshakes = Arc::new(Semaphore::new(MAX_HANDSHAKES));
     loop {
         let incoming = tokio::select! {
             incoming = datagrams.endpoint.accept() => incoming,
@@ -230,9 +228,9 @@ pub(crate) async fn accept(shared: Arc<Shared>, mut end: watch::Receiver<()>) {
             continue;
         }
         let client = host::address::canonical(incoming.remote_address());
-        let ticket = shared.admission.connect(AddressKey::of(client.ip()));
-        let permit = Arc::clone(&handshakes).try_acquire_owned();
-        let (Ok(ticket), Ok(permit)) = (ticket, permit) else {
+        let key = AddressKey::of(client.ip());
+        let (ticket, place) = (shared.admission.connect(key), shared.admission.handshake(key));
+        let (Ok(ticket), Ok(place)) = (ticket, place) else {
             incoming.refuse();
             continue;
         };
@@ -244,7 +242,7 @@ pub(crate) async fn accept(shared: Arc<Shared>, mut end: watch::Receiver<()>) {
                 _ = timeout(HANDSHAKE, establishing) => {}
                 () = ticket.evicted() => {}
             }
-            drop(permit);
+            drop(place);
         });
     }
     datagrams.endpoint.close(NO_ERROR, b"");

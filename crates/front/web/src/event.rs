@@ -162,13 +162,12 @@ impl<'a> WebLine<'a> {
         WebLine { schema: WEB_EVENT_SCHEMA, time, event }
     }
 
-    /// The line, with its end: in words, or as JSON.
+    /// The line: in words, or as JSON.
     #[must_use]
     pub fn text(&self, as_json: bool) -> String {
-        let line = match as_json {
+        match as_json {
             true => serde_json::to_string(self).unwrap_or_default(),
             false => untrusted::excerpt(&self.event.to_string(), MAX_LINE),
-        };
-        line + "\n"
+        }
     }
 }

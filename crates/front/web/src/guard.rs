@@ -56,8 +56,12 @@ impl Guard {
     }
 
     /// The answer to a request that is not to be served, or only asks whether it would be.
-    pub(crate) fn refusal<B>(&self, request: &Request<B>) -> Option<Response<Body>> {
-        if let Err((status, why)) = self.check(request) {
+    pub(crate) fn refusal<B>(
+        &self,
+        request: &Request<B>,
+        is_encrypted: bool,
+    ) -> Option<Response<Body>> {
+        if let Err((status, why)) = self.check(request, is_encrypted) {
             return Some(refused(status, why));
         }
         let is_preflight = request.method() == Method::OPTIONS && self.allowed(request).is_some();
@@ -95,7 +99,11 @@ impl Guard {
         complete(response)
     }
 
-    fn check<B>(&self, request: &Request<B>) -> Result<(), (StatusCode, &'static str)> {
+    fn check<B>(
+        &self,
+        request: &Request<B>,
+        is_encrypted: bool,
+    ) -> Result<(), (StatusCode, &'static str)> {
         let headers = request.headers();
         self.names.check(request).map_err(|error| match error {
             HostError::Malformed => {
@@ -108,7 +116,7 @@ impl Guard {
         let host = single(headers, &header::HOST)?.or(authority).unwrap_or("localhost");
         let path = request.uri().path();
         if path.starts_with(OWN_PATHS)
-            && !is_same_origin(headers, host)?
+            && !is_same_origin(headers, host, is_encrypted)?
             && self.allowed(request).is_none()
         {
             return Err((StatusCode::FORBIDDEN, "this is for pages of this server"));
@@ -171,12 +179,17 @@ fn single<'a>(
 }
 
 /// Whether a request comes from a page of this host, or from no page: browsers send `Origin` with
-/// every WebSocket (RFC 6455, section 10.2).
-fn is_same_origin(headers: &HeaderMap, host: &str) -> Result<bool, (StatusCode, &'static str)> {
+/// every WebSocket (RFC 6455, section 10.2). A page without encryption is none of a server with it;
+/// where a proxy that is not trusted encrypts, its pages are.
+fn is_same_origin(
+    headers: &HeaderMap,
+    host: &str,
+    is_encrypted: bool,
+) -> Result<bool, (StatusCode, &'static str)> {
     let Some(origin) = single(headers, &header::ORIGIN)? else { return Ok(true) };
     let (scheme, rest) = origin.split_once("://").unwrap_or_default();
     let default_port = match scheme {
-        "http" => ":80",
+        "http" if !is_encrypted => ":80",
         "https" => ":443",
         _ => return Ok(false),
     };
@@ -221,7 +234,7 @@ mod tests {
             allow_origins: vec!["http://near.example:8080".parse().unwrap()],
             ..WebRequest::default()
         });
-        let refusal = guard.refusal(&request(path, headers));
+        let refusal = guard.refusal(&request(path, headers), false);
         refusal.map_or(200, |response| response.status().as_u16())
     }
 
@@ -258,6 +271,23 @@ mod tests {
         ] {
             assert_eq!(status(path, &headers, None), expected, "{path} {headers:?}");
         }
+    }
+
+    #[test]
+    fn a_page_without_encryption_is_none_of_a_server_with_it() {
+        let guard = Guard::new(&WebRequest {
+            names: vec!["speed.example".to_owned()],
+            ..WebRequest::default()
+        });
+        let status = |origin: &str, is_encrypted| {
+            let headers = [("host", "speed.example"), ("origin", origin)];
+            let refusal = guard.refusal(&request("/api/run", &headers), is_encrypted);
+            refusal.map_or(200, |response| response.status().as_u16())
+        };
+        assert_eq!(status("http://speed.example", true), 403);
+        assert_eq!(status("https://speed.example", true), 200);
+        // A proxy that is not trusted may encrypt.
+        assert_eq!(status("https://speed.example", false), 200);
     }
 
     #[test]

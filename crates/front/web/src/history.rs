@@ -16,13 +16,12 @@ mod tests;
 pub(crate) use routes::{is_result, routes};
 pub(crate) use store::{Kept, StoreError};
 
-use crate::WebLimits;
+use crate::{WebLimits, id};
 use host::address_key::AddressKey;
 use host::lock::lock;
 use host::{clock, random};
 use serde::Serialize;
 use std::collections::{HashMap, VecDeque};
-use std::fmt::Write;
 use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -121,6 +120,9 @@ impl History {
         };
         let stored = self.stored(&offer.kept);
         if stored.is_err() {
+            if let Some(count) = lock(&self.today).kept.get_mut(&key) {
+                *count = count.saturating_sub(1);
+            }
             lock(&self.offered).push_front(offer);
         }
         stored
@@ -130,7 +132,7 @@ impl History {
         let random = random::secret::<16>().and_then(|id| Ok((id, random::secret::<16>()?)));
         let (id, secret) = random.map_err(|_| KeepError::Random)?;
         lock(&self.store).add(id, &secret, kept)?;
-        Ok(Receipt { id: hexadecimal(&id), secret: hexadecimal(&secret) })
+        Ok(Receipt { id: id::hexadecimal(&id), secret: id::hexadecimal(&secret) })
     }
 
     /// Counts a result of an address.
@@ -155,7 +157,7 @@ impl History {
     /// # Errors
     /// The file cannot be read.
     pub(crate) fn document(&self, id: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        let Some(id) = number(id) else { return Ok(None) };
+        let Some(id) = id::of_text(id) else { return Ok(None) };
         lock(&self.store).document(id)
     }
 
@@ -164,7 +166,7 @@ impl History {
     /// # Errors
     /// The file cannot be read.
     pub(crate) fn measurement(&self, id: &str, step: u32) -> Result<Option<Vec<u8>>, StoreError> {
-        let Some(id) = number(id) else { return Ok(None) };
+        let Some(id) = id::of_text(id) else { return Ok(None) };
         lock(&self.store).measurement(id, step)
     }
 
@@ -173,23 +175,8 @@ impl History {
     /// # Errors
     /// The file cannot be written.
     pub(crate) fn remove(&self, id: &str, secret: &str) -> Result<Option<bool>, StoreError> {
-        let Some(id) = number(id) else { return Ok(None) };
-        let secret = number(secret).unwrap_or_default();
+        let Some(id) = id::of_text(id) else { return Ok(None) };
+        let secret = id::of_text(secret).unwrap_or_default();
         lock(&self.store).remove(id, &secret)
     }
-}
-
-/// Bytes as hexadecimal digits.
-pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
-}
-
-/// The bytes that 32 hexadecimal digits stand for.
-fn number(text: &str) -> Option<[u8; 16]> {
-    let is_plain = |digit: u8| digit.is_ascii_digit() || (b'a'..=b'f').contains(&digit);
-    let is_id = text.len() == 32 && text.bytes().all(is_plain);
-    is_id.then(|| u128::from_str_radix(text, 16).ok().map(u128::to_be_bytes)).flatten()
 }

@@ -82,8 +82,10 @@ impl Rounds {
             })
         };
         let mut legs = all.rounds.iter().flat_map(|round| [round.near, round.far]);
-        let fits = legs
-            .all(|leg| is_ms(leg.rtt_idle) && is_transfer(leg.download) && is_transfer(leg.upload));
+        let fits = legs.all(|leg| {
+            let transfers = [leg.single, leg.download, leg.upload];
+            is_ms(leg.rtt_idle) && transfers.into_iter().all(is_transfer)
+        });
         if fits { Ok(all) } else { Err("a number is out of range".to_owned()) }
     }
 }
@@ -153,6 +155,7 @@ mod tests {
             rounds(&leg.replace("\"loss\"", "\"<b>\""), 1),
             rounds(&leg.replace(":1,", ":-1,"), 1),
             rounds(&leg.replace(":1,", ":1e9,"), 1),
+            rounds(&leg.replace("\"download\"", "\"single\"").replace("1e6", "0"), 1),
         ] {
             assert!(Rounds::parse(text.as_bytes()).is_err(), "{text}");
         }

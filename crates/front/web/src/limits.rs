@@ -13,6 +13,9 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 /// A connection without a request is safe from eviction for this long.
 const GRACE_PERIOD: Duration = Duration::from_millis(500);
 
+/// Handshakes of QUIC at a time.
+const HANDSHAKES: [Limit; 1] = [Limit { all: 64, per_address: 4 }];
+
 /// Connections above the limits that are told so; those above them are closed at once.
 pub(crate) const MAX_REFUSED: usize = 128;
 
@@ -24,6 +27,8 @@ pub(crate) struct Admission {
     /// Connections of trusted proxies, which have no share per address.
     of_proxies: Arc<Semaphore>,
     runs: Mutex<Shares<1>>,
+    /// Handshakes of QUIC.
+    handshakes: Mutex<Shares<1>>,
 }
 
 impl Admission {
@@ -38,6 +43,7 @@ impl Admission {
             closing: Mutex::new(HashMap::new()),
             of_proxies: Arc::new(Semaphore::new(limits.connections as usize)),
             runs: Mutex::new(Shares::new(runs, GRACE_PERIOD)),
+            handshakes: Mutex::new(Shares::new(HANDSHAKES, GRACE_PERIOD)),
         })
     }
 
@@ -75,13 +81,29 @@ impl Admission {
     ///
     /// # Errors
     /// The limit that is reached.
-    pub(crate) fn run(self: &Arc<Self>, key: AddressKey) -> Result<RunTicket, Exceeded> {
+    pub(crate) fn run(self: &Arc<Self>, key: AddressKey) -> Result<Admitted, Exceeded> {
+        self.place(key, |admission| &admission.runs)
+    }
+
+    /// Admits a handshake of QUIC, of which a run needs one.
+    ///
+    /// # Errors
+    /// The limit that is reached.
+    pub(crate) fn handshake(self: &Arc<Self>, key: AddressKey) -> Result<Admitted, Exceeded> {
+        self.place(key, |admission| &admission.handshakes)
+    }
+
+    fn place(
+        self: &Arc<Self>,
+        key: AddressKey,
+        of: fn(&Admission) -> &Mutex<Shares<1>>,
+    ) -> Result<Admitted, Exceeded> {
         let now = clock::now();
-        let mut runs = lock(&self.runs);
-        // A run is never idle, so nothing is evicted.
-        let id = runs.admit(key, [1], now, &mut Vec::new())?;
-        let _ = runs.take(id, [0], now, &mut Vec::new());
-        Ok(RunTicket { admission: Arc::clone(self), id })
+        let mut shares = lock(of(self));
+        // What is in use is never idle, so nothing is evicted.
+        let id = shares.admit(key, [1], now, &mut Vec::new())?;
+        let _ = shares.take(id, [0], now, &mut Vec::new());
+        Ok(Admitted { admission: Arc::clone(self), id, of })
     }
 
     /// Runs in progress.
@@ -124,16 +146,17 @@ impl Drop for ConnectionTicket {
     }
 }
 
-/// An admitted run.
+/// What was admitted, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct RunTicket {
+pub(crate) struct Admitted {
     admission: Arc<Admission>,
     id: SessionId,
+    of: fn(&Admission) -> &Mutex<Shares<1>>,
 }
 
-impl Drop for RunTicket {
+impl Drop for Admitted {
     fn drop(&mut self) {
-        lock(&self.admission.runs).release(self.id);
+        lock((self.of)(&self.admission)).release(self.id);
     }
 }
 

@@ -9,7 +9,9 @@ use crate::tls::Protocols;
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, Response, StatusCode};
-use hyper::body::Incoming;
+use host::clock;
+use host::lock::lock;
+use hyper::body::{Bytes, Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -18,17 +20,18 @@ use hyper_util::service::TowerToHyperService;
 use rustls::ServerConfig;
 use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
-use std::time::Duration;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
-/// TLS handshakes at a time: each takes about a millisecond of a core.
-const MAX_HANDSHAKES: usize = 64;
-/// The time of a handshake, and of waiting for one.
+/// The time of a handshake. Those at a time are bounded as connections are.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 /// Most bytes of a request's header, and of a body that are read at a time.
 const MAX_HEADER: usize = 64 << 10;
@@ -85,7 +88,6 @@ pub(crate) fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
 
 /// Accepts until the server ends.
 pub(crate) async fn accept(listener: TcpListener, port: Port, serving: Serving) {
-    let handshakes = Arc::new(Semaphore::new(MAX_HANDSHAKES));
     let refusals = Arc::new(Semaphore::new(MAX_REFUSED));
     let mut end = serving.end.clone();
     loop {
@@ -103,9 +105,8 @@ pub(crate) async fn accept(listener: TcpListener, port: Port, serving: Serving) 
                     serving.admission.connect(connection.key()).ok()
                 };
                 let shared = (port.clone(), serving.clone());
-                let permits = (Arc::clone(&handshakes), Arc::clone(&refusals));
                 let client = (stream, connection, ticket);
-                tokio::spawn(serve(client, shared.0, shared.1, permits.0, permits.1));
+                tokio::spawn(serve(client, shared.0, shared.1, Arc::clone(&refusals)));
             }
             Err(error) if host::socket::is_exhausted(&error) => sleep(EXHAUSTED_PAUSE).await,
             // A connection that was reset before it was accepted.
@@ -118,7 +119,6 @@ async fn serve(
     (stream, connection, ticket): (TcpStream, Connection, Option<ConnectionTicket>),
     port: Port,
     serving: Serving,
-    handshakes: Arc<Semaphore>,
     refusals: Arc<Semaphore>,
 ) {
     let refusal = match ticket {
@@ -133,16 +133,13 @@ async fn serve(
     let Some(config) = port.tls else {
         return converse(stream, port.protocols, connection, ticket, &serving).await;
     };
-    let handshake = async {
-        let _permit = handshakes.acquire().await.ok()?;
-        TlsAcceptor::from(config).accept(stream).await.ok()
-    };
+    let handshake = TlsAcceptor::from(config).accept(stream);
     let secured = tokio::select! {
         secured = timeout(HANDSHAKE, handshake) => secured,
         () = evicted(ticket.as_ref()) => return,
     };
     match secured {
-        Ok(Some(secured)) => {
+        Ok(Ok(secured)) => {
             converse(secured, port.protocols, connection, ticket, &serving).await;
         }
         _ => serving.counters.handshake_failed(),
@@ -153,7 +150,7 @@ async fn serve(
 async fn evicted(ticket: Option<&ConnectionTicket>) {
     match ticket {
         Some(ticket) => ticket.evicted().await,
-        None => sleep(HANDSHAKE).await,
+        None => std::future::pending().await,
     }
 }
 
@@ -182,17 +179,98 @@ async fn converse(
     let held = Held(Arc::new((ticket, serving.counters.open(&connection))));
     let ticket = Arc::clone(&held.0);
     let shared = serving.clone();
+    let activity = Arc::new(Activity::new());
+    let idle = Arc::clone(&activity);
     let service = service_fn(move |request: Request<Incoming>| {
         held.0.0.used();
+        let busy = Activity::begin(&activity);
         let connection =
             proxy::resolve(connection.clone(), request.headers(), &shared.trusted_proxies);
-        answer(shared.clone(), request, connection, held.clone())
+        let answer = answer(shared.clone(), request, connection, held.clone());
+        async move {
+            let until_sent = |body| Body::new(Sending { body, _busy: busy });
+            // HTTP/1's own timer begins with the connection.
+            match protocols {
+                Protocols::Http1 => answer.await,
+                Protocols::Http2 => answer.await.map(|answer| answer.map(until_sent)),
+            }
+        }
     });
     let mut end = serving.end.clone();
     tokio::select! {
         () = exchange(io, service, protocols, serving) => {}
+        () = idle.ended(serving.header_time), if protocols == Protocols::Http2 => {}
         () = ticket.0.evicted() => {}
         _ = end.changed() => {}
+    }
+}
+
+/// The requests of a connection: hyper has no timer for one that sends no first byte, or that
+/// has HTTP/2 and answers pings alone.
+struct Activity {
+    requests: AtomicUsize,
+    last: Mutex<Instant>,
+}
+
+impl Activity {
+    fn new() -> Self {
+        Activity { requests: AtomicUsize::new(0), last: Mutex::new(clock::now()) }
+    }
+
+    /// Counts a request until its answer has been sent.
+    fn begin(activity: &Arc<Self>) -> Busy {
+        activity.requests.fetch_add(1, Ordering::Relaxed);
+        Busy(Arc::clone(activity))
+    }
+
+    /// Waits until there was no request for so long.
+    async fn ended(&self, longest: Duration) {
+        loop {
+            let since = lock(&self.last).elapsed();
+            if self.requests.load(Ordering::Relaxed) > 0 {
+                sleep(longest).await;
+            } else if since >= longest {
+                return;
+            } else {
+                sleep(longest.saturating_sub(since)).await;
+            }
+        }
+    }
+}
+
+/// The body of an answer, which ends a request once it has been sent.
+struct Sending {
+    body: Body,
+    _busy: Busy,
+}
+
+impl hyper::body::Body for Sending {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// A request that is being answered.
+struct Busy(Arc<Activity>);
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        *lock(&self.0.last) = clock::now();
+        self.0.requests.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -262,7 +340,7 @@ async fn answer(
     held: Held,
 ) -> Result<Response<Body>, Infallible> {
     let allowed = serving.guard.allowed(&request);
-    if let Some(refusal) = serving.guard.refusal(&request) {
+    if let Some(refusal) = serving.guard.refusal(&request, connection.is_encrypted()) {
         serving.counters.answered(refusal.status());
         return Ok(serving.guard.complete(refusal, allowed));
     }

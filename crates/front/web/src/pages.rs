@@ -7,7 +7,7 @@
 //! | `/glossary` | [`glossary`] |
 //! | `/check`, `/explain` | [`paste`] |
 //! | `/result/ID`, `/compare`, for [`crate::history`] | [`result`], [`compare`], [`run_file`] |
-//! | what all share | [`layout`], [`form`], [`query`], [`texts`] |
+//! | what all share | [`layout`], [`form`], [`crate::query`], [`texts`] |
 
 mod calc;
 mod calculators;
@@ -16,7 +16,6 @@ mod form;
 mod glossary;
 mod layout;
 mod paste;
-mod query;
 mod result;
 mod run_file;
 #[cfg(test)]
@@ -32,7 +31,7 @@ use axum::routing::get;
 use std::sync::LazyLock;
 
 pub(crate) use compare::compare_page;
-pub(crate) use paste::Reading;
+pub(crate) use paste::Readers;
 pub(crate) use result::result_page;
 pub(crate) use run_file::RunFile;
 

@@ -4,7 +4,7 @@
 const MAX_PAIRS: usize = 64;
 
 /// The pairs of a query or a body. Bytes that are no UTF-8 become U+FFFD.
-pub(super) fn pairs(text: &[u8]) -> Vec<(String, String)> {
+pub(crate) fn pairs(text: &[u8]) -> Vec<(String, String)> {
     let parts = text.split(|byte| *byte == b'&').filter(|part| !part.is_empty());
     let pair = |part: &[u8]| {
         let end = part.iter().position(|byte| *byte == b'=').unwrap_or(part.len());
@@ -39,6 +39,11 @@ fn hex(digit: u8) -> Option<u8> {
     char::from(digit).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
 }
 
+/// The first value of that name.
+pub(crate) fn first<'a>(pairs: &'a [(String, String)], name: &str) -> Option<&'a str> {
+    pairs.iter().find(|(its, _)| its == name).map(|(_, value)| value.as_str())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -58,6 +63,7 @@ mod tests {
             pair("bad", "\u{fffd}%zz"),
         ];
         assert_eq!(read, expected);
+        assert_eq!(first(&pairs(b"a=1&a=2"), "a"), Some("1"));
         assert_eq!(pairs(&b"a=1&".repeat(100_000)).len(), MAX_PAIRS);
     }
 }

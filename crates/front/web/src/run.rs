@@ -19,8 +19,7 @@ mod validity;
 use crate::connection::Connection;
 use crate::datagrams::Session;
 use crate::guard::{refused, too_many};
-use crate::history::hexadecimal;
-use crate::limits::RunTicket;
+use crate::limits::Admitted;
 use crate::websocket::{self as upgrade, Parts, WebSocket};
 use crate::{Shared, WebEvent};
 use ::websocket::{CloseCode, Limits};
@@ -121,7 +120,7 @@ pub(crate) fn routes() -> Router<Arc<Shared>> {
 struct Registered {
     shared: Arc<Shared>,
     id: String,
-    _ticket: RunTicket,
+    _ticket: Admitted,
 }
 
 impl Drop for Registered {
@@ -150,7 +149,7 @@ async fn control(State(shared): State<Arc<Shared>>, request: Request) -> Respons
     let Ok(random) = host::random::secret::<16>() else {
         return refused(StatusCode::INTERNAL_SERVER_ERROR, "the system gives no random numbers");
     };
-    let id = hexadecimal(&random);
+    let id = crate::id::hexadecimal(&random);
     let proxied = is_proxied(request.headers());
     let limits = Limits { text_bytes: message::MAX_PAGE_MESSAGE, binary_frame_bytes: 0 };
     upgrade::accept(request, None, limits, move |socket, connection| async move {

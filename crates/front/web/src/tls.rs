@@ -8,9 +8,10 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use units::ByteCount;
 
 /// Most bytes of a file with certificates or a key.
-const MAX_FILE: u64 = 1 << 20;
+const MAX_FILE: ByteCount = ByteCount::from_bytes(1 << 20);
 
 /// What ends of a connection agree on by ALPN (RFC 7301).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,12 +92,7 @@ fn read(certificate: &Path, key: &Path) -> Result<Identity, Problem> {
         Problem::field(Field::Tls, message, "files in PEM form")
     };
     let bytes = |path: &Path| {
-        let long = std::fs::metadata(path).is_ok_and(|metadata| metadata.len() > MAX_FILE);
-        match std::fs::read(path) {
-            Ok(_) if long => Err(wrong(path, "the file is too long")),
-            Ok(bytes) => Ok(bytes),
-            Err(error) => Err(wrong(path, &error.to_string())),
-        }
+        host::file::read_bounded(path, MAX_FILE).map_err(|error| wrong(path, &error.to_string()))
     };
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&bytes(certificate)?).collect();
     let chain = chain.unwrap_or_default();

@@ -11,7 +11,7 @@ use hyper_util::rt::TokioIo;
 use std::future::Future;
 use std::io;
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 use websocket::{CloseCode, Event, Limits, Opcode, Reader, Role, Upgrade, frame};
 
@@ -158,7 +158,7 @@ impl WebSocket {
         .await?
     }
 
-    /// Closes the connection.
+    /// Closes the connection, and reads what is on its way for a moment.
     pub async fn close(&mut self, code: CloseCode, reason: &str) {
         let close = frame::close(code, reason, None);
         let _ = timeout(PEER_TIME, async {
@@ -166,6 +166,7 @@ impl WebSocket {
             self.io.shutdown().await
         })
         .await;
+        drain(&mut self.io).await;
     }
 
     /// The connection, for a transfer.
@@ -173,4 +174,15 @@ impl WebSocket {
         let input = self.input.get(self.taken..).unwrap_or_default().to_vec();
         Parts { io: self.io, reader: self.reader, input, held: self._held }
     }
+}
+
+/// Most bytes that are read after Close, and the time for it.
+const MAX_DRAINED: u64 = 1 << 20;
+const DRAIN_TIME: Duration = Duration::from_secs(1);
+
+/// Reads what is on its way: with unread data the kernel would answer by a reset, and the peer
+/// would not see the Close.
+pub(crate) async fn drain(reading: &mut (impl AsyncRead + Unpin)) {
+    let mut rest = reading.take(MAX_DRAINED);
+    let _ = timeout(DRAIN_TIME, tokio::io::copy(&mut rest, &mut tokio::io::sink())).await;
 }

@@ -1,9 +1,10 @@
 //! Cloudflare's speed test (`@cloudflare/speedtest`): `__down?bytes=N` and `__up`. Its client may be
 //! a page of another origin, so its timings are shared with all.
 
+use super::Clients;
 use super::transfer::{Download, receive};
-use super::{Clients, form};
 use crate::connection::Connection;
+use crate::query;
 use axum::body::Body;
 use axum::extract::{Extension, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
@@ -46,8 +47,8 @@ async fn down(
     request: Request,
 ) -> Response {
     let began = host::clock::now();
-    let query = form::urlencoded(request.uri().query().unwrap_or_default());
-    let bytes = match form::first(&query, "bytes").map_or(Ok(0), str::parse) {
+    let query = query::pairs(request.uri().query().unwrap_or_default().as_bytes());
+    let bytes = match query::first(&query, "bytes").map_or(Ok(0), str::parse) {
         Ok(bytes @ ..=MAX_BYTES) => bytes,
         _ => {
             let why = format!("bytes must be a number up to {MAX_BYTES}\n");

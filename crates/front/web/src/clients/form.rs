@@ -1,53 +1,10 @@
-//! Fields of queries and forms: `application/x-www-form-urlencoded` (WHATWG URL, section 5) and
-//! `multipart/form-data` (RFC 7578).
+//! Fields of forms in parts: `multipart/form-data` (RFC 7578).
 
 /// Most fields that are read; those behind are left out.
 const MAX_FIELDS: usize = 64;
 
 /// A field: its name and value.
 pub(crate) type Field = (String, String);
-
-/// The fields of a query or of an urlencoded form. What is not UTF-8 is replaced.
-pub(crate) fn urlencoded(text: &str) -> Vec<Field> {
-    let pairs = text.split('&').filter(|pair| !pair.is_empty()).take(MAX_FIELDS);
-    pairs
-        .map(|pair| {
-            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            (decoded(name), decoded(value))
-        })
-        .collect()
-}
-
-/// The first value of that name.
-pub(crate) fn first<'a>(fields: &'a [Field], name: &str) -> Option<&'a str> {
-    fields.iter().find(|(its, _)| its == name).map(|(_, value)| value.as_str())
-}
-
-fn decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&byte, after)) = rest.split_first() {
-        let escaped = (byte == b'%').then(|| after.split_first_chunk::<2>()).flatten();
-        let escaped = escaped.and_then(|(digits, behind)| Some((hexadecimal(*digits)?, behind)));
-        match escaped {
-            Some((byte, behind)) => {
-                bytes.push(byte);
-                rest = behind;
-            }
-            None => {
-                bytes.push(if byte == b'+' { b' ' } else { byte });
-                rest = after;
-            }
-        }
-    }
-    String::from_utf8(bytes)
-        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
-}
-
-fn hexadecimal([high, low]: [u8; 2]) -> Option<u8> {
-    let digit = |byte: u8| char::from(byte).to_digit(16);
-    u8::try_from(digit(high)? << 4 | digit(low)?).ok()
-}
 
 /// The boundary that a Content-Type names; none where it is not `multipart/form-data`.
 pub(crate) fn boundary(content_type: &str) -> Option<&str> {
@@ -102,16 +59,6 @@ mod tests {
 
     fn fields(pairs: &[(&str, &str)]) -> Vec<Field> {
         pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
-    }
-
-    #[test]
-    fn queries_are_decoded() {
-        let read = urlencoded("dl=93.5&isp=a+b%26%3Cc%3E&flag&&bad=%zz%4&%FF=1");
-        let expected =
-            [("dl", "93.5"), ("isp", "a b&<c>"), ("flag", ""), ("bad", "%zz%4"), ("\u{fffd}", "1")];
-        assert_eq!(read, fields(&expected));
-        assert_eq!(first(&urlencoded("a=1&a=2"), "a"), Some("1"));
-        assert_eq!(urlencoded(&"x&".repeat(1000)).len(), MAX_FIELDS);
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod telemetry;
 use super::transfer::{Download, receive};
 use super::{Clients, form, json_body};
 use crate::connection::Connection;
+use crate::{id, query};
 use axum::Router;
 use axum::body::{Body, Bytes, HttpBody, to_bytes};
 use axum::extract::{Extension, Request, State};
@@ -13,6 +14,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{self, MethodRouter};
 use host::lock::lock;
+use http_body_util::LengthLimitError;
 use serde_json::json;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -59,8 +61,8 @@ fn headers(request: &Request) -> HeaderMap {
     let mut headers = HeaderMap::new();
     let no_store = HeaderValue::from_static("no-store, no-cache, must-revalidate");
     headers.insert(header::CACHE_CONTROL, no_store);
-    let query = form::urlencoded(request.uri().query().unwrap_or_default());
-    if form::first(&query, "cors") == Some("true") {
+    let query = query::pairs(request.uri().query().unwrap_or_default().as_bytes());
+    if query::first(&query, "cors") == Some("true") {
         allow_all(&mut headers);
     }
     headers
@@ -88,9 +90,9 @@ async fn garbage(
     request: Request,
 ) -> Response {
     let headers = headers(&request);
-    let query = form::urlencoded(request.uri().query().unwrap_or_default());
+    let query = query::pairs(request.uri().query().unwrap_or_default().as_bytes());
     // As the original does: what is no number is the default, and what is too much the most.
-    let units = form::first(&query, "ckSize").and_then(|text| text.parse().ok());
+    let units = query::first(&query, "ckSize").and_then(|text| text.parse().ok());
     let bytes = units.filter(|units| *units > 0).unwrap_or(DEFAULT_UNITS).min(MAX_UNITS) * UNIT;
     match clients.transfers.begin(&connection) {
         Ok(transfer) => {
@@ -128,8 +130,16 @@ async fn address(Extension(connection): Extension<Connection>, request: Request)
         .into_response()
 }
 
-async fn report(State(clients): State<Arc<Clients>>, request: Request) -> Response {
+async fn report(
+    State(clients): State<Arc<Clients>>,
+    Extension(connection): Extension<Connection>,
+    request: Request,
+) -> Response {
     let headers = headers(&request);
+    let transfer = match clients.transfers.begin(&connection) {
+        Ok(transfer) => transfer,
+        Err(refused) => return (headers, refused).into_response(),
+    };
     let refused = |status: StatusCode, why: String| (status, headers.clone(), why).into_response();
     let content_type = request.headers().get(header::CONTENT_TYPE);
     let content_type = content_type.and_then(|value| value.to_str().ok()).unwrap_or_default();
@@ -144,8 +154,13 @@ async fn report(State(clients): State<Arc<Clients>>, request: Request) -> Respon
         true => tokio::time::timeout(REPORT_TIME, to_bytes(body, MAX_REPORT)).await,
         false => Ok(Ok(Bytes::new())),
     };
+    let is_too_long = |error: axum::Error| error.into_inner().is::<LengthLimitError>();
+    let body = body.map(|body| body.map_err(is_too_long));
     let body = match body {
-        Ok(Ok(body)) if is_short => body,
+        Ok(Ok(body)) if is_short && transfer.take(body.len() as u64) => body,
+        Ok(Err(false)) => {
+            return refused(StatusCode::BAD_REQUEST, "the result broke off\n".to_owned());
+        }
         Ok(_) => {
             let why = format!("a result has at most {MAX_REPORT} bytes\n");
             return refused(StatusCode::PAYLOAD_TOO_LARGE, why);
@@ -154,7 +169,7 @@ async fn report(State(clients): State<Arc<Clients>>, request: Request) -> Respon
     };
     let fields = match form::boundary(&content_type) {
         Some(boundary) => form::multipart(&body, boundary),
-        None => std::str::from_utf8(&body).ok().map(form::urlencoded),
+        None => std::str::from_utf8(&body).ok().map(|text| query::pairs(text.as_bytes())),
     };
     let Some(fields) = fields else {
         return refused(StatusCode::BAD_REQUEST, "the form is malformed\n".to_owned());
@@ -162,8 +177,8 @@ async fn report(State(clients): State<Arc<Clients>>, request: Request) -> Respon
     match Report::of(&fields, host::clock::unix_seconds()) {
         Ok(report) => match host::random::secret() {
             Ok(id) => {
-                clients.librespeed.lock().add(id, report);
-                (headers, format!("id {}", telemetry::id_text(id))).into_response()
+                clients.librespeed.lock().add(connection.key(), id, report);
+                (headers, format!("id {}", id::hexadecimal(&id))).into_response()
             }
             Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
         },
@@ -178,8 +193,8 @@ impl Results {
 
     /// The result that a query names.
     fn of(&self, request: &Request) -> Option<Report> {
-        let query = form::urlencoded(request.uri().query().unwrap_or_default());
-        let id = form::first(&query, "id").and_then(telemetry::id_of)?;
+        let query = query::pairs(request.uri().query().unwrap_or_default().as_bytes());
+        let id = query::first(&query, "id").and_then(id::of_text)?;
         self.lock().get(id).cloned()
     }
 }

@@ -5,10 +5,9 @@ mod measurement;
 mod session;
 
 use super::Clients;
-use super::form;
 use crate::connection::Connection;
-use crate::guard;
 use crate::websocket::accept;
+use crate::{guard, query};
 use axum::extract::{Extension, Request, State};
 use axum::http::{HeaderName, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -49,7 +48,7 @@ fn early_exit(query: &str) -> Result<bool, &'static str> {
     if query.len() > MAX_QUERY {
         return Err("the query is longer than 4096 bytes");
     }
-    match form::first(&form::urlencoded(query), "early_exit") {
+    match query::first(&query::pairs(query.as_bytes()), "early_exit") {
         None => Ok(false),
         Some("250") => Ok(true),
         Some(_) => Err("early_exit must be 250"),

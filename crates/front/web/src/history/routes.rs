@@ -1,7 +1,7 @@
 //! The addresses of kept results. A result's link is `/result/ID`.
 
 use super::{History, KeepError, StoreError};
-use crate::pages::{self, Reading, RunFile};
+use crate::pages::{self, Readers, RunFile};
 use crate::{Connection, Shared, guard};
 use axum::Router;
 use axum::body::Body;
@@ -16,6 +16,8 @@ const ROOT: &str = "/result/";
 const COMPARE: &str = "/compare";
 /// Seconds after which a refused client may try again.
 const RETRY_AFTER: u32 = 5;
+/// Requests for results at a time, of all and of an address: they have arrived, so each is short.
+static READERS: Readers = Readers::new(32, 4);
 
 /// The routes.
 pub(crate) fn routes() -> Router<Arc<Shared>> {
@@ -88,7 +90,7 @@ async fn answered(
     let Some(history) = shared.history.clone() else {
         return guard::refused(StatusCode::NOT_FOUND, "this server keeps no results");
     };
-    let Some(reading) = Reading::begin(Some(connection.key())) else {
+    let Some(reading) = READERS.begin(Some(connection.key())) else {
         return guard::too_many("too many requests of this address, or of all", RETRY_AFTER);
     };
     let done = spawn_blocking(move || {

@@ -3,7 +3,8 @@
 use super::calculators::{self, CALCULATORS, Calculator};
 use super::form::{self, Form, Wrong};
 use super::layout::{Page, Visit};
-use super::{query, texts};
+use super::texts;
+use crate::query;
 use axum::body::Body;
 use axum::extract::{Path, RawQuery};
 use axum::http::{Response, StatusCode};

@@ -2,7 +2,8 @@
 
 use super::layout::{Page, Visit};
 use super::run_file::{FIGURES, RunFile};
-use super::{query, texts};
+use super::texts;
+use crate::query;
 use axum::body::Body;
 use axum::http::{Response, StatusCode};
 use report::html::Markup;

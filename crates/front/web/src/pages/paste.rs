@@ -2,19 +2,21 @@
 
 use super::form::{self, Entry, Form, Kind, Wrong};
 use super::layout::{Page, Visit};
-use super::{query, texts};
+use super::texts;
+use crate::query;
 use crate::{Connection, guard};
 use axum::body::{self, Body};
 use axum::extract::Request;
 use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use axum::http::{HeaderMap, Response, StatusCode};
 use host::address_key::AddressKey;
+use host::lock::lock;
 use longhaul::doctor::{self, DoctorReport, PastedReport, PastedRequest, PastedSettingsRequest};
 use longhaul::explain::{self as explained_by, ExplainedTransfer, PastedResultRequest};
 use longhaul::{Field, Problem};
 use report::html::{self, Markup};
 use std::collections::HashMap;
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex};
 use std::time::Duration;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
@@ -133,7 +135,7 @@ pub(super) async fn explained(request: Request) -> Response<Body> {
 
 async fn posted(paste: &'static Paste, request: Request) -> Response<Body> {
     let key = request.extensions().get::<Connection>().map(Connection::key);
-    let Some(_reading) = Reading::begin(key) else {
+    let Some(_reading) = TEXTS.begin(key) else {
         return guard::too_many(texts::BUSY, RETRY_AFTER);
     };
     let visit = Visit::of(request.uri().query().unwrap_or_default());
@@ -168,32 +170,47 @@ fn check_headers(headers: &HeaderMap) -> Result<(), (StatusCode, &'static str)> 
     }
 }
 
-/// Texts that are being read, by the address that they are of.
-static READING: LazyLock<Mutex<HashMap<Option<AddressKey>, u32>>> = LazyLock::new(Mutex::default);
+/// Requests that are answered where it may block, in all and of an address: few at a time.
+pub(crate) struct Readers {
+    all: u32,
+    per_address: u32,
+    held: LazyLock<Mutex<HashMap<Option<AddressKey>, u32>>>,
+}
 
-/// A text that is being read; it counts until it is dropped.
-pub(crate) struct Reading(Option<AddressKey>);
+/// Posted texts have places of their own: their bodies may arrive slowly.
+static TEXTS: Readers = Readers::new(MAX_READ, MAX_READ_PER_ADDRESS);
 
-impl Reading {
-    pub(crate) fn begin(key: Option<AddressKey>) -> Option<Self> {
-        let mut reading = READING.lock().unwrap_or_else(PoisonError::into_inner);
-        let total: u32 = reading.values().sum();
-        let own = reading.get(&key).copied().unwrap_or_default();
-        if total >= MAX_READ || own >= MAX_READ_PER_ADDRESS {
+impl Readers {
+    pub(crate) const fn new(all: u32, per_address: u32) -> Self {
+        Readers { all, per_address, held: LazyLock::new(Mutex::default) }
+    }
+
+    /// Takes a place; `None` if there is none.
+    pub(crate) fn begin(&'static self, key: Option<AddressKey>) -> Option<Reading> {
+        let mut held = lock(&self.held);
+        let total: u32 = held.values().sum();
+        let own = held.get(&key).copied().unwrap_or_default();
+        if total >= self.all || own >= self.per_address {
             return None;
         }
-        reading.insert(key, own + 1);
-        Some(Reading(key))
+        held.insert(key, own + 1);
+        Some(Reading { of: self, key })
     }
+}
+
+/// A place that is taken until it is dropped.
+pub(crate) struct Reading {
+    of: &'static Readers,
+    key: Option<AddressKey>,
 }
 
 impl Drop for Reading {
     fn drop(&mut self) {
-        let mut reading = READING.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(own) = reading.get_mut(&self.0) {
+        let mut held = lock(&self.of.held);
+        if let Some(own) = held.get_mut(&self.key) {
             *own = own.saturating_sub(1);
         }
-        reading.retain(|_, count| *count > 0);
+        held.retain(|_, count| *count > 0);
     }
 }
 
@@ -331,16 +348,17 @@ mod tests {
     #[test]
     fn an_address_reads_two_texts_at_a_time() {
         let key = |last| Some(AddressKey::of([192, 0, 2, last].into()));
-        let first = Reading::begin(key(1)).unwrap();
-        let second = Reading::begin(key(1)).unwrap();
-        assert!(Reading::begin(key(1)).is_none());
-        let other = Reading::begin(key(2));
+        static SOME: Readers = Readers::new(4, 2);
+        let first = SOME.begin(key(1)).unwrap();
+        let second = SOME.begin(key(1)).unwrap();
+        assert!(SOME.begin(key(1)).is_none());
+        let other = SOME.begin(key(2));
         assert!(other.is_some());
         drop(first);
-        let third = Reading::begin(key(1));
-        assert!(third.is_some() && Reading::begin(key(1)).is_none());
+        let third = SOME.begin(key(1));
+        assert!(third.is_some() && SOME.begin(key(1)).is_none());
         drop((second, third, other));
-        let reading = READING.lock().unwrap();
+        let reading = SOME.held.lock().unwrap();
         assert!(!reading.contains_key(&key(1)) && !reading.contains_key(&key(2)));
     }
 }

@@ -105,14 +105,19 @@ fn found(m: &mut Markup, run: &RunFile) {
             });
         });
     }
-    let remedies = run.list("/result/remedies");
+    remedies(m, run, texts::RESULT_REMEDIES, "/result/remedies");
+    remedies(m, run, texts::RESULT_UPLOAD_REMEDIES, "/result/upload_remedies");
+}
+
+fn remedies(m: &mut Markup, run: &RunFile, heading: &'static str, place: &str) {
+    let remedies = run.list(place);
     if remedies.is_empty() {
         return;
     }
     m.element("section", &[], |m| {
-        m.leaf("h2", &[], &texts::RESULT_REMEDIES);
+        m.leaf("h2", &[], &heading);
         for remedy in remedies {
-            let text = |name: &str| remedy.get(name).and_then(Value::as_str);
+            let text = |name: &str| remedy.get(name).and_then(super::run_file::text);
             m.element("article", &[("class", &"remedy")], |m| {
                 let place = match text("where") {
                     Some("server") => texts::RESULT_AT_SERVER,
@@ -123,11 +128,17 @@ fn found(m: &mut Markup, run: &RunFile) {
                     m.leaf("pre", &[], &line);
                 }
                 m.leaf("p", &[("class", &"note")], &text("why").unwrap_or_default());
+                let gain = remedy.get("gain");
+                let factor = gain.and_then(|gain| gain.get("factor")?.as_f64());
+                if let Some(factor) = factor.filter(|factor| (0.0..1e6).contains(factor)) {
+                    let is_measured = gain.and_then(|gain| gain.get("basis")?.as_str());
+                    let basis = match is_measured {
+                        Some("measured") => texts::RESULT_GAIN_MEASURED,
+                        _ => texts::RESULT_GAIN,
+                    };
+                    m.leaf("p", &[("class", &"note")], &format!("{basis}: {factor:.1} ×"));
+                }
             });
-        }
-        if let Some(factor) = run.number("/result/gain/factor") {
-            let text = format!("{}: {factor:.1} ×", texts::RESULT_GAIN);
-            m.leaf("p", &[("class", &"note")], &text);
         }
     });
 }
@@ -159,7 +170,8 @@ fn differs(m: &mut Markup, run: &RunFile) {
             m.thead(texts::RESULT_DIFFERS_HEADS);
             m.element("tbody", &[], |m| {
                 for row in rows {
-                    let text = |name: &str| row.get(name).and_then(Value::as_str).unwrap_or("–");
+                    let text =
+                        |name: &str| row.get(name).and_then(super::run_file::text).unwrap_or("–");
                     let rate = row.get("rate").and_then(Value::as_f64).map(super::run_file::rate);
                     let rate = rate.unwrap_or_else(|| "–".to_owned());
                     m.row(&text("method"), [rate, text("rule").to_owned()]);

@@ -38,6 +38,9 @@ pub(super) struct Figure {
     unit: Unit,
 }
 
+/// The place of the loss, which has its interval beside it.
+const LOSS: &str = "/result/loss/ratio";
+
 /// The figures that two results are compared by.
 pub(super) const FIGURES: &[Figure] = &[
     figure(texts::DOWNLOAD_ONE, "/result/download/one_flow", "download_one", Unit::Rate),
@@ -48,7 +51,7 @@ pub(super) const FIGURES: &[Figure] = &[
     figure(texts::RTT_DOWNLOAD, "/result/rtt_download", "rtt_download", Unit::Milliseconds),
     figure(texts::RTT_UPLOAD, "/result/rtt_upload", "rtt_upload", Unit::Milliseconds),
     figure(texts::JITTER, "/result/jitter", "jitter", Unit::Milliseconds),
-    figure(texts::LOSS, "/result/loss/ratio", "", Unit::Share),
+    figure(texts::LOSS, LOSS, "", Unit::Share),
     figure(texts::RPM, "/result/rpm", "", Unit::PerMinute),
 ];
 
@@ -114,8 +117,13 @@ impl RunFile {
     }
 
     pub(super) fn interval(&self, figure: &Figure) -> Option<[f64; 2]> {
-        let value = self.value.pointer("/result/intervals")?.get(figure.interval)?;
-        let ends = [number(value.get(0)?)?, number(value.get(1)?)?];
+        let ends = if figure.place == LOSS {
+            let loss = self.value.pointer("/result/loss")?;
+            [number(loss.get("low")?)?, number(loss.get("high")?)?]
+        } else {
+            let value = self.value.pointer("/result/intervals")?.get(figure.interval)?;
+            [number(value.get(0)?)?, number(value.get(1)?)?]
+        };
         (ends[0] <= ends[1]).then_some(ends)
     }
 
@@ -139,7 +147,7 @@ fn number(value: &Value) -> Option<f64> {
     value.as_f64().filter(|number| (0.0..MAX_NUMBER).contains(number))
 }
 
-fn text(value: &Value) -> Option<&str> {
+pub(super) fn text(value: &Value) -> Option<&str> {
     value.as_str().filter(|text| (1..=MAX_TEXT).contains(&text.len()))
 }
 
@@ -175,6 +183,7 @@ impl<'a> Step<'a> {
         match self.text("kind") {
             Some("download") => "download",
             Some("upload") => "upload",
+            Some("loss") => "loss",
             _ => "idle",
         }
     }

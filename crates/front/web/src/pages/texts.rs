@@ -75,7 +75,9 @@ pub(super) const RESULT_EXPERIMENTS: &str = "What the experiments showed";
 pub(super) const RESULT_REMEDIES: &str = "What would help";
 pub(super) const RESULT_AT_SERVER: &str = "On the server";
 pub(super) const RESULT_AT_VISITOR: &str = "On the visitor's system";
-pub(super) const RESULT_GAIN: &str = "Predicted gain of the best of them";
+pub(super) const RESULT_UPLOAD_REMEDIES: &str = "What would help uploads";
+pub(super) const RESULT_GAIN: &str = "Predicted gain";
+pub(super) const RESULT_GAIN_MEASURED: &str = "Gain in this run";
 pub(super) const RESULT_STEPS: &str = "What was measured";
 pub(super) const RESULT_STEP_HEADS: [&str; 4] = ["Measurement", "Rate", "RTT", "Finding"];
 pub(super) const RESULT_DIFFERS: &str = "What other tests would have shown";
@@ -108,7 +110,7 @@ pub(super) const COMPARE_LOWER: &str = "lower";
 pub(super) const COMPARE_CANNOT_TELL: &str = "cannot tell: the intervals overlap";
 pub(super) const COMPARE_NO_INTERVAL: &str = "cannot tell: no interval";
 pub(super) const COMPARE_NOTE: &str = "In parentheses the 95 % interval, of the means of ten parts of the measurement: how much the \
-     figure varied within it. It says nothing of other times of the day.";
+     figure varied within it; of loss, from the datagrams counted. It says nothing of other times of the day.";
 pub(super) const COMPARE_MISSING: &str =
     "One of the results is not here: it was deleted, or has given way to newer ones.";
 pub(super) const COMPARE_FIRST: &str = "First result";

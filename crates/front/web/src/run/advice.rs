@@ -104,6 +104,12 @@ pub(super) fn of(
 fn in_order(mut remedies: Vec<ShownRemedy>) -> Vec<ShownRemedy> {
     let factor = |remedy: &ShownRemedy| remedy.gain.map_or(1.0, |gain| gain.factor);
     remedies.sort_by(|a, b| factor(b).total_cmp(&factor(a)));
+    let mut seen = Vec::new();
+    remedies.retain(|remedy| {
+        let is_new = !seen.contains(&(remedy.action, remedy.line.clone()));
+        seen.push((remedy.action, remedy.line.clone()));
+        is_new
+    });
     let best = remedies.first().map_or(1.0, factor);
     let nearly = remedies.iter().take_while(|it| factor(it) >= NEARLY_BEST * best).count();
     if let Some(best) = remedies.get_mut(..nearly) {
@@ -365,6 +371,14 @@ mod tests {
         assert_eq!(actions, [Action::Flows, Action::ReceiveBuffer]);
         let gain = all[0].gain.unwrap();
         assert!((gain.factor - 5.8).abs() < 1e-9 && gain.basis == Basis::Measured);
+    }
+
+    #[test]
+    fn several_flows_are_advised_once() {
+        let all = [outcome(1, None, 10e6), outcome(4, None, 38e6), outcome(6, None, 55e6)];
+        let told = advice(&all, Platform::Linux);
+        assert_eq!(told.len(), 1);
+        assert!((told[0].gain.unwrap().factor - 5.5).abs() < 1e-9);
     }
 
     #[test]

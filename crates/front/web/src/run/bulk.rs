@@ -40,21 +40,31 @@ const STACK: usize = 512 << 10;
 
 /// Bytes that a run may take.
 #[derive(Debug)]
-pub(super) struct Budget(AtomicU64);
+pub(super) struct Budget {
+    whole: u64,
+    left: AtomicU64,
+}
 
 impl Budget {
     pub(super) fn new(bytes: u64) -> Arc<Self> {
-        Arc::new(Budget(AtomicU64::new(bytes)))
+        Arc::new(Budget { whole: bytes, left: AtomicU64::new(bytes) })
     }
 
     pub(super) fn left(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
+        self.left.load(Ordering::Relaxed)
+    }
+
+    /// What was taken.
+    pub(super) fn used(&self) -> u64 {
+        self.whole - self.left()
     }
 
     /// Takes bytes; false once they are used up.
     pub(super) fn take(&self, bytes: usize) -> bool {
         let less = |left: u64| Some(left.saturating_sub(bytes as u64));
-        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok_and(|left| left > 0)
+        self.left
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less)
+            .is_ok_and(|left| left > 0)
     }
 }
 
@@ -107,7 +117,8 @@ pub(super) fn start(
 ) -> io::Result<BulkFlow> {
     let state = Arc::new(FlowState::new(connection));
     let (ended, done) = oneshot::channel();
-    let runtime = tokio::runtime::Handle::current();
+    // Of its own: the server's may have ended while the flow still closes.
+    let timers = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
     let transfer = Transfer {
         io: parts.io,
         reader: parts.reader,
@@ -126,7 +137,7 @@ pub(super) fn start(
         if let Ok(clock) = ThreadClock::of_this_thread() {
             let _ = transfer.state.clock.set(clock);
         }
-        runtime.block_on(run(transfer, stop, ended));
+        timers.block_on(run(transfer, stop, ended));
         drop(held);
     })?;
     Ok(BulkFlow { state, done })
@@ -189,17 +200,7 @@ struct Transfer {
 /// Bytes that no link compresses.
 pub(crate) fn block() -> &'static [u8] {
     static BLOCK: OnceLock<Vec<u8>> = OnceLock::new();
-    BLOCK.get_or_init(|| {
-        // xorshift64: a secret is not needed, and the seed differs from run to run.
-        let mut state = host::random::seed() | 1;
-        let mut next = || {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            state
-        };
-        (0..MAX_FRAME / 8).flat_map(|_| next().to_le_bytes()).collect()
-    })
+    BLOCK.get_or_init(|| host::random::incompressible(MAX_FRAME))
 }
 
 impl Transfer {

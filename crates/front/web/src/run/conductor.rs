@@ -94,7 +94,6 @@ pub(super) async fn conduct(shared: &Shared, mut stage: Stage, id: &str, is_prox
     let began = clock::now();
     let client = stage.client;
     shared.tell(WebEvent::RunStarted { run: id.to_owned(), client });
-    let limit = shared.request.max_bytes_per_run.bytes();
     let run = Conductor { shared, began, outcomes: Vec::new(), decided: Vec::new(), reserved: 0 };
     let failed =
         |why: &str| WebEvent::RunFailed { run: id.to_owned(), client, why: why.to_owned() };
@@ -107,7 +106,7 @@ pub(super) async fn conduct(shared: &Shared, mut stage: Stage, id: &str, is_prox
                 download_bps: finished.download.and_then(|direction| direction.best()),
                 upload_bps: finished.upload.and_then(|direction| direction.best()),
                 limit: finished.finding.as_ref().and_then(|finding| finding.limit),
-                bytes: limit.saturating_sub(stage.budget.left()),
+                bytes: stage.budget.used(),
                 seconds: began.elapsed().as_secs_f64(),
             }
         }
@@ -267,7 +266,13 @@ impl Conductor<'_> {
             let (Some(first), Some(second)) = (self.outcomes.get(first), second) else {
                 return Ok(());
             };
-            self.decided.push(answer(&experiment, first, second));
+            let decided = answer(&experiment, first, second);
+            let is_other = decided.limit.is_some_and(|limit| limit != experiment.first);
+            self.decided.push(decided);
+            // A further one would compare what this one has excluded.
+            if is_other {
+                return Ok(());
+            }
         }
         Ok(())
     }

@@ -61,8 +61,9 @@ fn bytes_at(total: &[(f64, u64)], t_s: f64) -> Option<f64> {
 /// The interval of a figure of values, in their order: a median, a jitter.
 pub(super) fn of_figure(values: &[f64], figure: fn(&[f64]) -> Option<f64>) -> Option<Interval> {
     let batches = (values.len() / MIN_VALUES).min(BATCHES);
-    let each = values.len().checked_div(batches)?;
-    let figures: Vec<f64> = values.chunks_exact(each).filter_map(figure).collect();
+    let end = |batch: usize| batch * values.len() / batches.max(1);
+    let part = |batch: usize| figure(values.get(end(batch)..end(batch + 1))?);
+    let figures: Vec<f64> = (0..batches).filter_map(part).collect();
     let [low, high] = of_batches(&figures)?;
     // The figure of all is another one than the mean of the batches'.
     let all = figure(values)?;

@@ -18,7 +18,8 @@ pub(super) fn of(mut result: Value, outcomes: Vec<Outcome>) -> Kept {
             // A command with the visitor's address.
             finding.remove("next");
         }
-        step["experiment"] = json!(outcome.plan.congestion);
+        let paced = outcome.plan.pacing.map(|_| "pacing".to_owned());
+        step["experiment"] = json!(outcome.plan.congestion.clone().or(paced));
         step["probes"] = json!({"own": times(&outcome.own), "loaded": times(&outcome.loaded)});
         step["measured"] = json!(outcome.measurement.is_some());
         steps.push(step);

@@ -50,8 +50,6 @@ pub(super) struct PageReport {
     /// How often a thread of the page with nothing to do was delayed: the load of its machine.
     pub(super) machine_busy: Option<f64>,
     pub(super) longest_stall_ms: Option<f64>,
-    #[serde(default)]
-    pub(super) dropped: u64,
 }
 
 /// RTTs that the page measured.
@@ -61,8 +59,6 @@ pub(super) struct Probes {
     pub(super) on: ProbePlace,
     /// When sent, in ms since the step's start, and the RTT in ms.
     pub(super) replies: Vec<(f64, f64)>,
-    #[serde(default)]
-    pub(super) lost: u64,
 }
 
 /// What a run is for.

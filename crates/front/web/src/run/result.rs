@@ -5,7 +5,8 @@ use super::differs::{self, Method};
 use super::ecn::Ecn;
 use super::interval::Intervals;
 use super::message::{Platform, StepKind};
-use super::step::Outcome;
+use super::step::{Outcome, SHOW_SECONDS};
+use super::validity::BUSY;
 use diagnose::latency;
 use model::aim::{self, Figures, Verdicts};
 use model::statistics;
@@ -97,7 +98,7 @@ pub(super) struct RunResult {
 
 const RPM_METHOD: &str = "60,000 ms over the mean RTT of probes, without the longest 5 %: the mean of \
     probes on a connection of their own, and of probes within the loaded connections or else the \
-    kernel's RTTs of these; without the handshakes of draft-ietf-ippm-responsiveness-09";
+    kernel's RTTs of these in downloads; without the handshakes of draft-ietf-ippm-responsiveness-09";
 
 /// The result of the steps, in their order.
 pub(super) fn of(
@@ -267,21 +268,34 @@ fn rpm(loaded: &[Option<&Outcome>]) -> Option<f64> {
 /// The sending kernel's RTTs of the flows under load, ms.
 fn kernel_rtts(outcome: &Outcome) -> Vec<f64> {
     let streams = outcome.measurement.iter().flat_map(|measurement| &measurement.streams);
-    let samples = streams.flat_map(|stream| &stream.sender);
-    let loaded = samples.filter(|sample| sample.t_s >= LOADED_FROM_S && sample.rtt_us > 0);
-    loaded.map(|sample| f64::from(sample.rtt_us) / 1e3).collect()
+    // Samples are denser in the first seconds: as many of each second.
+    let evenly = |stream: &'_ record::Stream| {
+        let mut next = LOADED_FROM_S;
+        let mut is_next = |at: f64| {
+            let is_due = at >= next;
+            next = if is_due { at + SHOW_SECONDS } else { next };
+            is_due
+        };
+        let rtts = stream.sender.iter().filter(|sample| sample.rtt_us > 0);
+        let rtts = rtts.filter(|sample| is_next(sample.t_s));
+        rtts.map(|sample| f64::from(sample.rtt_us) / 1e3).collect::<Vec<_>>()
+    };
+    streams.flat_map(evenly).collect()
 }
 
 fn shown(finding: &Finding, decided: &[Decided], outcome: Option<&Outcome>) -> ShownFinding {
-    let told = decided.iter().rev().find_map(|decided| decided.limit);
+    let decision = decided.iter().rev().find(|decided| decided.limit.is_some());
+    let told = decision.and_then(|decided| decided.limit);
+    let overruling = decision.filter(|decided| decided.limit != finding.limit);
     let limit = told.or(finding.limit);
     let likely = finding.posterior.iter().find(|likely| Some(likely.limit) == limit);
     let is_loaded = outcome.and_then(|outcome| outcome.machine_busy) >= Some(BUSY_MACHINE);
-    let mut sentence = finding.sentence.clone();
+    // The finding's sentence and equation are of its own limit.
+    let mut sentence = overruling.map_or(&finding.sentence, |decided| &decided.sentence).clone();
     let browser = outcome
         .filter(|outcome| outcome.plan.kind == StepKind::Download)
         .and_then(|outcome| outcome.measurement.as_ref()?.receiver_cpu);
-    if limit == Some(Limit::Cpu) && browser.is_some_and(|busy| busy >= 0.9) {
+    if limit == Some(Limit::Cpu) && browser.is_some_and(|busy| busy >= BUSY) {
         sentence = format!("Your browser was the limit: its thread used a whole core. {sentence}");
     } else if is_loaded && matches!(limit, Some(Limit::Cpu | Limit::SlowReceiver)) {
         sentence = format!("This computer was busy: other work delayed the browser. {sentence}");
@@ -291,7 +305,7 @@ fn shown(finding: &Finding, decided: &[Decided], outcome: Option<&Outcome>) -> S
     ShownFinding {
         limit,
         sentence,
-        equation: finding.equation.clone(),
+        equation: finding.equation.clone().filter(|_| overruling.is_none()),
         probability: likely.map(|likely| likely.probability).filter(|_| told.is_none()),
         posterior: finding.posterior.clone(),
         experiments: decided.iter().map(|decided| decided.sentence.clone()).collect(),

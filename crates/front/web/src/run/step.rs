@@ -31,7 +31,7 @@ const OPEN_TIME: Duration = Duration::from_secs(15);
 const FIRST_INTERVAL: Duration = Duration::from_millis(10);
 const FIRST_SECONDS: f64 = 2.0;
 /// The interval of what the page is shown, and of samples after the first seconds.
-const SHOW_SECONDS: f64 = 0.1;
+pub(super) const SHOW_SECONDS: f64 = 0.1;
 /// The time in which flows end, and the page reports on a step.
 const END_TIME: Duration = Duration::from_secs(4);
 /// Probes of a kind that are kept of a step.
@@ -85,7 +85,6 @@ pub(super) struct Board {
     step: u32,
     own: Vec<LatencyProbe>,
     loaded: Vec<LatencyProbe>,
-    lost: u64,
     /// What it says of the datagrams, once it does.
     pub(super) datagrams: Option<Option<String>>,
     report: Option<PageReport>,
@@ -123,7 +122,6 @@ impl Board {
             ProbePlace::Own => &mut self.own,
             ProbePlace::Loaded => &mut self.loaded,
         };
-        self.lost = self.lost.saturating_add(probes.lost);
         let room = MAX_PROBES.saturating_sub(kept.len());
         kept.extend(
             probes.replies.iter().take(room).map(|(sent_ms, rtt_ms)| LatencyProbe {

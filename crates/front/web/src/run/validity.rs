@@ -12,7 +12,7 @@ const MIN_SECONDS: f64 = 1.0;
 /// A pause of the browser that disturbs a measurement, ms.
 const STALL_MS: f64 = 500.0;
 /// The share of a core from which the browser's thread has no time left.
-const BUSY: f64 = 0.95;
+pub(super) const BUSY: f64 = 0.95;
 
 /// What ends a step.
 #[derive(Debug, Clone, Copy)]

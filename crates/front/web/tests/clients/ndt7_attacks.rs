@@ -35,6 +35,18 @@ fn forbidden_frames_close_with_their_code() {
 }
 
 #[test]
+fn whatever_arrives_counts_in_the_budget() {
+    let server = Server::start(|request| {
+        request.limits.bytes_per_hour_per_address = units::ByteCount::from_bytes(1 << 20);
+    });
+    let texts = frame::message(Opcode::Text, &[b'x'; 65_536], MASK).repeat(40);
+    let mut peer = Peer::begin(&server, "/ndt/v7/upload");
+    let _ = peer.client.send(&texts);
+    let code = peer.close().and_then(|close| close.code).map(websocket::CloseCode::get);
+    assert_eq!(code, Some(1013));
+}
+
+#[test]
 fn whoever_does_not_read_is_cut_off_and_frees_its_place() {
     let server = Server::start(|request| request.limits.transfers_per_address = 2);
     let deaf = Peer::begin(&server, "/ndt/v7/download");

@@ -201,3 +201,17 @@ fn probes_share_a_loaded_connection_of_http_2() {
         driver.abort();
     });
 }
+
+#[test]
+fn whoever_asks_for_nothing_is_cut_off() {
+    let header = Duration::from_secs(1);
+    let server = Server::start(|request| request.limits.header = header);
+    for first in [&b""[..], b"P", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0"] {
+        let mut stream = std::net::TcpStream::connect(server.responsiveness).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        std::io::Write::write_all(&mut stream, first).unwrap();
+        let began = crate::ndt7::now();
+        let _ = std::io::Read::read_to_end(&mut stream, &mut Vec::new());
+        assert!(began.elapsed() < Duration::from_secs(5), "{first:?}");
+    }
+}

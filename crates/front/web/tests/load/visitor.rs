@@ -198,7 +198,7 @@ impl Visitor {
                 Some(rtt) = replies.recv() => {
                     let rtt: f64 = rtt;
                     control.say(&json!({"type": "probes", "step": step, "on": "own",
-                        "replies": [[0.0, rtt]], "lost": 0})).await?;
+                        "replies": [[0.0, rtt]]})).await?;
                     continue;
                 }
             };

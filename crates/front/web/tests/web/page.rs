@@ -258,7 +258,7 @@ pub(crate) fn carry_out_with(
         if let Some(rtt) = echo(&mut probe) {
             let sent = began.elapsed().as_secs_f64() * 1e3;
             control.say(&json!({"type": "probes", "step": step, "on": "own",
-                "replies": [[sent, rtt]], "lost": 0}));
+                "replies": [[sent, rtt]]}));
         }
         while let Ok((downloaded, uploaded)) = ends.try_recv() {
             told.downloaded += downloaded;

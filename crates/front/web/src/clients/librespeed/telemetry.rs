@@ -1,13 +1,18 @@
 //! Results that LibreSpeed's page reports, kept in memory: the newest ones, of which nothing is
 //! believed. A rate that is no number is refused, and text is escaped where it is shown.
 
-use super::super::form::{self, Field};
+use super::super::form::Field;
+use crate::query;
+use host::address_key::AddressKey;
+use report::html::Markup;
 use serde::Serialize;
 use std::collections::VecDeque;
 use std::fmt::Write;
 
 /// Results that are kept; the oldest goes first.
 const MAX_RESULTS: usize = 1000;
+/// Of one address, whose oldest goes first.
+const MAX_OF_ADDRESS: usize = 20;
 
 /// Most bytes of what a page says of the provider.
 const MAX_PROVIDER: usize = 1 << 10;
@@ -33,7 +38,7 @@ impl Report {
     /// # Errors
     /// The name of the field that is not a number.
     pub(super) fn of(fields: &[Field], timestamp: u64) -> Result<Self, &'static str> {
-        let mut provider = form::first(fields, "ispinfo").unwrap_or_default().to_owned();
+        let mut provider = query::first(fields, "ispinfo").unwrap_or_default().to_owned();
         provider.truncate(provider.floor_char_boundary(MAX_PROVIDER));
         Ok(Report {
             timestamp,
@@ -58,7 +63,9 @@ impl Report {
             let value = value.map_or_else(|| "not measured".to_owned(), |v| format!("{v} {unit}"));
             let _ = write!(rows, "<tr><th scope=\"row\">{name}</th><td>{value}</td></tr>");
         }
-        let provider = escaped(&self.provider);
+        let mut provider = Markup::new();
+        provider.text(&self.provider);
+        let provider = provider.finish();
         format!(
             "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
              <meta name=\"viewport\" content=\"width=device-width\"><title>Result</title></head>\
@@ -70,7 +77,7 @@ impl Report {
 
 /// A number that may be missing.
 fn number(fields: &[Field], name: &'static str) -> Result<Option<f64>, &'static str> {
-    let text = form::first(fields, name).unwrap_or_default().trim();
+    let text = query::first(fields, name).unwrap_or_default().trim();
     if text.is_empty() || text == "Fail" {
         return Ok(None);
     }
@@ -78,51 +85,25 @@ fn number(fields: &[Field], name: &'static str) -> Result<Option<f64>, &'static 
     if (0.0..1e9).contains(&number) { Ok(Some(number)) } else { Err(name) }
 }
 
-/// Text as it may stand in HTML, in an attribute as well.
-fn escaped(text: &str) -> String {
-    text.chars().fold(String::with_capacity(text.len()), |mut safe, c| {
-        match c {
-            '&' => safe.push_str("&amp;"),
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '"' => safe.push_str("&quot;"),
-            '\'' => safe.push_str("&#39;"),
-            c if c.is_control() => safe.push(' '),
-            c => safe.push(c),
-        }
-        safe
-    })
-}
-
-/// The newest results.
+/// The newest results, of an address at most [`MAX_OF_ADDRESS`].
 #[derive(Debug, Default)]
-pub(super) struct Reports(VecDeque<(Id, Report)>);
+pub(super) struct Reports(VecDeque<(AddressKey, Id, Report)>);
 
 impl Reports {
-    pub(super) fn add(&mut self, id: Id, report: Report) {
-        if self.0.len() == MAX_RESULTS {
+    pub(super) fn add(&mut self, key: AddressKey, id: Id, report: Report) {
+        let own = self.0.iter().filter(|(its, ..)| *its == key).count();
+        if own >= MAX_OF_ADDRESS {
+            let oldest = self.0.iter().position(|(its, ..)| *its == key);
+            oldest.map(|oldest| self.0.remove(oldest));
+        } else if self.0.len() == MAX_RESULTS {
             self.0.pop_front();
         }
-        self.0.push_back((id, report));
+        self.0.push_back((key, id, report));
     }
 
     pub(super) fn get(&self, id: Id) -> Option<&Report> {
-        self.0.iter().find(|(its, _)| *its == id).map(|(_, report)| report)
+        self.0.iter().find(|(_, its, _)| *its == id).map(|(.., report)| report)
     }
-}
-
-/// The id's text.
-pub(super) fn id_text(id: Id) -> String {
-    id.iter().fold(String::with_capacity(32), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
-}
-
-/// The id of that text.
-pub(super) fn id_of(text: &str) -> Option<Id> {
-    let digits = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    digits.then(|| u128::from_str_radix(text, 16).ok()).flatten().map(u128::to_be_bytes)
 }
 
 #[cfg(test)]
@@ -130,7 +111,7 @@ mod tests {
     use super::*;
 
     fn report(query: &str) -> Result<Report, &'static str> {
-        Report::of(&form::urlencoded(query), 7)
+        Report::of(&query::pairs(query.as_bytes()), 7)
     }
 
     #[test]
@@ -162,7 +143,10 @@ mod tests {
         let long = report(&format!("ispinfo={}", "ü".repeat(2000))).unwrap();
         assert_eq!(long.provider.len(), MAX_PROVIDER);
         for number in 0..=MAX_RESULTS as u128 {
-            reports.add(number.to_be_bytes(), long.clone());
+            // Twenty of each address.
+            let address = 0x0a00_0000 + u32::try_from(number / 20).unwrap();
+            let key = AddressKey::of(std::net::Ipv4Addr::from(address).into());
+            reports.add(key, number.to_be_bytes(), long.clone());
         }
         assert_eq!(reports.get(0u128.to_be_bytes()), None);
         assert!(reports.get(1u128.to_be_bytes()).is_some());
@@ -170,11 +154,17 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_read_as_they_are_written() {
-        let id = *b"0123456789abcdef";
-        assert_eq!(id_of(&id_text(id)), Some(id));
-        for text in ["", "7", "+0000000000000000000000000000007", &"0".repeat(33)] {
-            assert_eq!(id_of(text), None, "{text}");
+    fn an_address_replaces_its_own_alone() {
+        let mut reports = Reports::default();
+        let key = |last| AddressKey::of([192, 0, 2, last].into());
+        let any = report("dl=1").unwrap();
+        reports.add(key(1), [0xff; 16], any.clone());
+        for number in 0..100u128 {
+            reports.add(key(2), number.to_be_bytes(), any.clone());
         }
+        assert!(reports.get([0xff; 16]).is_some());
+        assert_eq!(reports.0.len(), 1 + MAX_OF_ADDRESS);
+        assert!(reports.get(99u128.to_be_bytes()).is_some());
+        assert!(reports.get(79u128.to_be_bytes()).is_none());
     }
 }

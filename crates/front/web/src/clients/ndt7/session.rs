@@ -107,6 +107,7 @@ impl Session {
         };
         let _ = tokio::time::timeout_at(self.began + MAX_DURATION, both).await;
         let _ = tokio::time::timeout(Duration::from_secs(1), writing.shutdown()).await;
+        crate::websocket::drain(&mut reading).await;
     }
 
     /// Reads until the peer's Close, a breach of the protocol, or the end of the connection.
@@ -135,6 +136,10 @@ impl Session {
     /// # Errors
     /// The code to close the connection with.
     fn receive_all(&self, reader: &mut Reader, mut bytes: &[u8]) -> Result<(), CloseCode> {
+        // All that arrives counts, headers and messages too.
+        if !self.transfer.take(bytes.len() as u64) {
+            return Err(CloseCode::TRY_AGAIN_LATER);
+        }
         while let Some(event) = reader.next(&mut bytes).map_err(ProtocolError::close_code)? {
             self.receive(event)?;
         }
@@ -148,8 +153,7 @@ impl Session {
             Event::Binary(_) if self.test == Test::Download => Err(CloseCode::POLICY),
             Event::Binary(bytes) => {
                 self.inbox.received.fetch_add(bytes as u64, Ordering::Relaxed);
-                let within = self.transfer.take(bytes as u64);
-                if within { Ok(()) } else { Err(CloseCode::TRY_AGAIN_LATER) }
+                Ok(())
             }
             Event::Ping(payload) => {
                 self.inbox.mail().pong = Some(payload);
