@@ -55,6 +55,11 @@ fn flags(given: &[String]) -> Result<(Vec<String>, Vec<File>), Failure> {
             "authorized-users-path" => "users",
             other => other,
         };
+        if name == "history" {
+            return Err(Failure::usage(
+                "a unit may write nowhere: leave out --history, then add StateDirectory= and --history to the unit",
+            ));
+        }
         if !FILES.contains(&name) && name != "tls" {
             flags.push(quoted(word));
             continue;
@@ -102,6 +107,13 @@ mod tests {
             super::flags(&words(&["--users=u", "--authorized-users-path", "/v"])).unwrap();
         assert_eq!(flags, ["--users %d/users", "--users %d/users"]);
         assert!(files[0].1.starts_with('/') && files[0].1.ends_with("/u"));
+    }
+
+    #[test]
+    fn a_file_to_write_is_refused() {
+        for given in [["web", "--history", "h.db"], ["web", "--history=h.db", "--json"]] {
+            assert!(flags(&words(&given)).is_err());
+        }
     }
 
     #[test]

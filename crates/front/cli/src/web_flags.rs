@@ -6,6 +6,8 @@ use std::net::{IpAddr, SocketAddr};
 use units::ByteCount;
 use web::{Origin, Peer, Tls, WebLimits, WebRequest};
 
+/// Seconds that a stop may take: a run, and its last messages.
+pub(crate) const STOP_S: u64 = 120;
 /// Threads of a flow at most, and those beside flows.
 const THREADS: u64 = 128;
 
@@ -72,10 +74,16 @@ impl WebFlags {
         }
     }
 
+    /// Whether a port of these servers needs a capability.
+    pub(crate) fn has_low_port(&self, listen: SocketAddr) -> bool {
+        is_low(listen) || self.responsiveness.is_some_and(is_low)
+    }
+
     /// Threads, and memory in bytes, that serving them takes at most.
     pub(crate) fn most(&self) -> (u64, u64) {
         let flows = u64::from(self.max_runs) * 6;
-        (flows + THREADS, systemd_unit::memory_max(256 << 20, flows))
+        let buffered = flows + u64::from(WebLimits::default().transfers);
+        (flows + THREADS, systemd_unit::memory_max(256 << 20, buffered))
     }
 }
 

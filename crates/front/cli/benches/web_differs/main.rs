@@ -91,7 +91,7 @@ fn measure(arguments: Arguments) -> Fallible<()> {
         }
         right += usize::from(is_right);
     }
-    let promised = PROMISED * paths.len() / PATHS.len();
+    let promised = (PROMISED * paths.len()).div_ceil(PATHS.len());
     let total = paths.len();
     row(
         "paths with both right",

@@ -7,7 +7,7 @@ mod settings;
 
 use crate::console::Console;
 use crate::failure::{DONE, Failure, Outcome};
-use crate::web_flags::{WebFlags, is_low};
+use crate::web_flags::{STOP_S, WebFlags, is_low};
 use crate::{stop, unit};
 use clap::Args;
 use lines::{Form, Lines};
@@ -139,7 +139,7 @@ fn systemd_unit(args: &ServerArgs) -> Unit {
     let (web_tasks, web_memory) = args.web.map_or((0, 0), |_| args.web_flags.most());
     Unit {
         description: "Longhaul server for network throughput tests",
-        stop_s: limits.max_time + GRACE_S,
+        stop_s: (limits.max_time + GRACE_S).max(args.web.map_or(0, |_| STOP_S)),
         // A thread for each stream, one for each test, and those that authenticate a client.
         tasks: streams
             + u64::from(limits.max_tests)
@@ -148,7 +148,9 @@ fn systemd_unit(args: &ServerArgs) -> Unit {
             + web_tasks,
         memory_max: systemd_unit::memory_max(buffers.saturating_add(web_memory), streams),
         memory_of: "Messages, --max-memory and the socket buffers of --max-total-streams",
-        low_port: (1..1024).contains(&args.listen.port) || args.web.is_some_and(is_low),
+        low_port: (1..1024).contains(&args.listen.port)
+            || args.web.is_some_and(|at| args.web_flags.has_low_port(at))
+            || args.metrics.is_some_and(is_low),
         ..Unit::default()
     }
 }

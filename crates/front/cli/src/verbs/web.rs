@@ -2,15 +2,12 @@
 
 use crate::console::Console;
 use crate::failure::{DONE, Outcome};
-use crate::web_flags::{WebFlags, is_low};
+use crate::web_flags::{STOP_S, WebFlags, is_low};
 use crate::{stop, unit};
 use clap::Args;
 use longhaul::systemd_unit::Unit;
 use std::net::SocketAddr;
 use web::{WebEvent, WebLine, WebRequest};
-
-/// Seconds that a stop may take: a run, and its last messages.
-const STOP_S: u64 = 120;
 
 /// Serve a speed test to browsers that says what limited it
 ///
@@ -53,13 +50,13 @@ pub(crate) fn run(args: &WebArgs, console: &mut Console) -> Outcome {
             tasks,
             memory_max,
             memory_of: "Messages, and the socket buffers of the flows of --max-runs",
-            low_port: is_low(request.listen) || request.responsiveness.is_some_and(is_low),
+            low_port: args.flags.has_low_port(args.listen) || args.metrics.is_some_and(is_low),
             ..Unit::default()
         };
         return unit::print(&unit, console);
     }
     let (stop, drain) = stop::for_server();
-    let mut on_event = |event: WebEvent| console.print(&WebLine::now(&event).text(args.json));
+    let mut on_event = |event: WebEvent| console.log(&WebLine::now(&event).text(args.json));
     web::serve(&request, &mut on_event, &drain, &stop)?;
     Ok(DONE)
 }
