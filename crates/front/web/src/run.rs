@@ -116,7 +116,7 @@ pub(crate) fn routes() -> Router<Arc<Shared>> {
         .route("/api/run/{run}/probe", get(probe))
 }
 
-/// Ends the run with its control connection.
+/// A run's place and name, which end with it.
 struct Registered {
     shared: Arc<Shared>,
     id: String,
@@ -161,20 +161,21 @@ async fn control(State(shared): State<Arc<Shared>>, request: Request) -> Respons
             datagrams: Mutex::new(None),
         });
         lock(&shared.runs.0).insert(id.clone(), Arc::clone(&run));
-        let registered = Registered { shared, id: id.clone(), _ticket: ticket };
+        let place = Registered { shared: Arc::clone(&shared), id: id.clone(), _ticket: ticket };
         let stage = Stage {
             control: socket,
+            place: Some(place),
             client: connection.client(),
             run,
             arrivals,
-            admission: Arc::clone(&registered.shared.admission),
-            budget: Budget::new(registered.shared.request.max_bytes_per_run.bytes()),
+            admission: Arc::clone(&shared.admission),
+            budget: Budget::new(shared.request.max_bytes_per_run.bytes()),
             next: 0,
             by_requests: false,
             rtt_idle: None,
             ecn: ecn::Observed::default(),
         };
-        conductor::conduct(&registered.shared, stage, &id, proxied).await;
+        conductor::conduct(&shared, stage, &id, proxied).await;
     })
 }
 

@@ -201,6 +201,7 @@ impl Conductor<'_> {
             let offer = move || history.offer(&run, kept::of(result, outcomes));
             let _ = tokio::task::spawn_blocking(offer).await;
         }
+        stage.place = None;
         stage.say(&ServerMessage::Result(&finished)).await?;
         Ok(finished)
     }

@@ -5,7 +5,7 @@ use super::differs::{self, Method};
 use super::ecn::Ecn;
 use super::interval::Intervals;
 use super::message::{Platform, StepKind};
-use super::step::{Outcome, SHOW_SECONDS};
+use super::step::{Outcome, SHOW_SECONDS, loaded_from};
 use super::validity::BUSY;
 use diagnose::latency;
 use model::aim::{self, Figures, Verdicts};
@@ -17,8 +17,6 @@ use serde::Serialize;
 const MIN_FOR_RPM: usize = 10;
 /// The share of RTTs that the trimmed mean keeps (draft-ietf-ippm-responsiveness-09, section 4.4).
 const KEPT: f64 = 0.95;
-/// Probes in the first second of load meet queues that are not full yet.
-const LOADED_FROM_S: f64 = 1.0;
 /// The share of delays of an idle thread from which a machine is busy with other work.
 const BUSY_MACHINE: f64 = 0.5;
 
@@ -251,9 +249,13 @@ impl<'a> Steps<'a> {
 /// Round trips per minute; `None` with too few replies of a kind.
 fn rpm(loaded: &[Option<&Outcome>]) -> Option<f64> {
     let rtts = |probes: fn(&Outcome) -> &[LatencyProbe]| -> Vec<f64> {
-        let all = loaded.iter().flatten().flat_map(|outcome| probes(outcome));
-        let under_load = all.filter(|probe| probe.at_s >= LOADED_FROM_S);
-        under_load.filter_map(|probe| probe.rtt_ms).collect()
+        let mut rtts = Vec::new();
+        for outcome in loaded.iter().flatten() {
+            let from = loaded_from(outcome.result.seconds);
+            let under_load = probes(outcome).iter().filter(|probe| probe.at_s >= from);
+            rtts.extend(under_load.filter_map(|probe| probe.rtt_ms));
+        }
+        rtts
     };
     let of = |rtts: Vec<f64>| {
         let mean = statistics::trimmed_mean(&rtts, KEPT).filter(|_| rtts.len() >= MIN_FOR_RPM)?;
@@ -270,7 +272,7 @@ fn kernel_rtts(outcome: &Outcome) -> Vec<f64> {
     let streams = outcome.measurement.iter().flat_map(|measurement| &measurement.streams);
     // Samples are denser in the first seconds: as many of each second.
     let evenly = |stream: &'_ record::Stream| {
-        let mut next = LOADED_FROM_S;
+        let mut next = loaded_from(outcome.result.seconds);
         let mut is_next = |at: f64| {
             let is_due = at >= next;
             next = if is_due { at + SHOW_SECONDS } else { next };

@@ -12,7 +12,7 @@ use super::requests::MAX_REQUESTS;
 use super::series::Series;
 use super::settings;
 use super::validity::{self, Bounds, Ending};
-use super::{Arrival, Carrier, Run};
+use super::{Arrival, Carrier, Registered, Run};
 use crate::limits::Admission;
 use crate::websocket::{PEER_TIME, WebSocket};
 use host::clock;
@@ -36,8 +36,9 @@ pub(super) const SHOW_SECONDS: f64 = 0.1;
 const END_TIME: Duration = Duration::from_secs(4);
 /// Probes of a kind that are kept of a step.
 const MAX_PROBES: usize = 4000;
-/// RTTs count as loaded after this time of a step: queues have filled.
-const LOADED_FROM_MS: f64 = 1000.0;
+/// RTTs count as loaded after this share of a step. CUBIC, which HyStart ends early, fills a deep
+/// queue with a third of a second in each of several seconds, and no step is long enough for all of it.
+const LOADED_FROM: f64 = 0.6;
 /// Unsent bytes before the rate is known.
 const FIRST_UNSENT: ByteCount = ByteCount::from_bytes(128 << 10);
 
@@ -135,6 +136,8 @@ impl Board {
 /// What steps need of their run.
 pub(super) struct Stage {
     pub(super) control: WebSocket,
+    /// The run's place among those of the server, which whoever hears of its end may take at once.
+    pub(super) place: Option<Registered>,
     pub(super) client: SocketAddr,
     pub(super) run: Arc<Run>,
     pub(super) admission: Arc<Admission>,
@@ -313,11 +316,11 @@ impl Stage {
         (ending, seconds): (Ending, f64),
     ) -> Outcome {
         let loaded = plan.kind.is_transfer();
-        let from_ms = if loaded { LOADED_FROM_MS.min(seconds * 500.0) } else { 0.0 };
+        let from_s = if loaded { loaded_from(seconds) } else { 0.0 };
         let rtts: Vec<f64> = board
             .own
             .iter()
-            .filter(|probe| probe.at_s * 1e3 >= from_ms)
+            .filter(|probe| probe.at_s >= from_s)
             .filter_map(|probe| probe.rtt_ms)
             .collect();
         if plan.kind == StepKind::Idle {
@@ -368,10 +371,16 @@ impl Stage {
 
     /// Says why the run ends.
     pub(super) async fn fail(&mut self, why: &str) {
+        self.place = None;
         let message = ServerMessage::Problem { message: why, retry_after: None };
         let _ = timeout(PEER_TIME, self.say(&message)).await;
         self.control.close(::websocket::CloseCode::POLICY, why).await;
     }
+}
+
+/// The time in a step of so many seconds from which its RTTs are those under load.
+pub(super) fn loaded_from(seconds: f64) -> f64 {
+    seconds * LOADED_FROM
 }
 
 /// The mean difference of successive RTTs, ms, as Cloudflare counts jitter.
