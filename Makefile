@@ -27,8 +27,8 @@ quick:
 	@scripts/quick
 
 # Every check there is but the long ones. CONTRIBUTING.md says what each holds.
-# Most tests wait for a path, a peer or a deadline: scripts/run-tests runs several at once, and
-# clippy and rustdoc beside them.
+# Most tests wait for a path, a peer or a deadline: scripts/run-tests runs them while the
+# compiler, clippy and rustdoc have the cores that no test wants.
 # From clean, what incremental compilation stores costs more than it saves.
 test: export CARGO_INCREMENTAL = 0
 test: peers
