@@ -96,6 +96,10 @@ fields! {
     Tls = "tls",
     /// Names of this host.
     HostNames = "names",
+    /// A name of this host that has an IPv4 address alone.
+    Ipv4Name = "ipv4_name",
+    /// A name of this host that has an IPv6 address alone.
+    Ipv6Name = "ipv6_name",
     /// The file of kept results.
     History = "history",
     /// The secret of a server's clients.

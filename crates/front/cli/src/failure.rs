@@ -130,6 +130,8 @@ pub(crate) const fn flags(field: Field) -> &'static [&'static str] {
         Field::InLab => &["--in-lab"],
         Field::InitialWindow => &["--iw"],
         Field::Insecure => &["--insecure"],
+        Field::Ipv4Name => &["--ipv4-name"],
+        Field::Ipv6Name => &["--ipv6-name"],
         Field::Interface => &["IFACE"],
         Field::Interval => &["--interval"],
         Field::Lab => &["--lab"],

@@ -22,6 +22,12 @@ pub(crate) struct WebFlags {
     /// Also answer requests for this host name; repeatable
     #[arg(long, value_name = "NAME")]
     host_name: Vec<String>,
+    /// Name of this server with an A record alone, or its IPv4 address
+    #[arg(long, value_name = "NAME")]
+    ipv4_name: Option<String>,
+    /// Name of this server with an AAAA record alone
+    #[arg(long, value_name = "NAME")]
+    ipv6_name: Option<String>,
     /// Do not measure loss by WebTransport on UDP
     #[arg(long)]
     no_webtransport: bool,
@@ -37,6 +43,9 @@ pub(crate) struct WebFlags {
     /// Let visitors keep results in this file and share them
     #[arg(long, value_name = "FILE")]
     history: Option<std::path::PathBuf>,
+    /// Log each transfer of Cloudflare's client, with its time
+    #[arg(long)]
+    log_transfers: bool,
     /// Maximum bytes of a run, both directions together
     #[arg(long, value_name = "SIZE", default_value = "4GB")]
     max_bytes_per_run: ByteCount,
@@ -64,8 +73,11 @@ impl WebFlags {
             peer: self.peer.clone(),
             allow_origins: self.allow_origin.clone(),
             history: self.history.clone(),
+            log_transfers: self.log_transfers,
             tls: self.tls.clone().unwrap_or_default(),
             names: self.host_name.clone(),
+            ipv4_name: self.ipv4_name.clone(),
+            ipv6_name: self.ipv6_name.clone(),
             trusted_proxies: self.trusted_proxy.clone(),
             token: self.token.clone(),
             limits: WebLimits { runs, runs_per_address, ..WebLimits::default() },

@@ -10,6 +10,11 @@ const LIMITS = [100e6, 250e6, 1e9, 4e9];
 const SECONDS = 25;
 /** Of which both directions together transfer for this long. */
 const TRANSFER_SECONDS = 20;
+/** The same of IPv4 and IPv6 on their own, before it. */
+const FAMILY_SECONDS = 8;
+const FAMILY_TRANSFER_SECONDS = 4;
+/** Whether this server can be measured over each of them. */
+let hasFamilies = false;
 
 /**
  * Fills the elements whose `data-text` names a text.
@@ -65,13 +70,20 @@ thorough.checked = parameters.get("thorough") !== "0";
 
 function announceBytes() {
   const most = Number(limit.value);
-  const estimate = Math.min(most, (100e6 / 8) * TRANSFER_SECONDS);
-  byId("announcement").textContent = fill(texts.start.announce, { bytes: bytes(estimate), most: bytes(most), seconds: SECONDS });
+  const transfers = TRANSFER_SECONDS + (hasFamilies ? FAMILY_TRANSFER_SECONDS : 0);
+  const estimate = Math.min(most, (100e6 / 8) * transfers);
+  const seconds = SECONDS + (hasFamilies ? FAMILY_SECONDS : 0);
+  byId("announcement").textContent = fill(texts.start.announce, { bytes: bytes(estimate), most: bytes(most), seconds });
 }
 limit.addEventListener("change", announceBytes);
 announceBytes();
 
 const page = import("./page.js").then((module) => new module.Page());
+
+void page.then(({ names }) => names).then((names) => {
+  hasFamilies = names !== null;
+  announceBytes();
+});
 
 async function begin() {
   const { state } = document.documentElement.dataset;

@@ -7,7 +7,8 @@ import * as history from "./history.js";
 import { keepSection } from "./keep.js";
 import { HistoryView } from "./historyview.js";
 import { LegsView } from "./legsview.js";
-import { differsTable, figures, findingCard, invalidAlert, stepsTable } from "./results.js";
+import { Families, findNames } from "./families.js";
+import { differsTable, familiesTable, figures, findingCard, invalidAlert, queueSection, stepsTable } from "./results.js";
 import { Run, stepText } from "./run.js";
 import { texts } from "./texts.js";
 
@@ -89,7 +90,7 @@ class RunView {
   #current = null;
 
   /**
-   * @param {{maxBytes: number, thorough: boolean}} options
+   * @param {{maxBytes: number, thorough: boolean, families: unknown}} options
    * @param {{finished: (run: Run, result: Result, json: unknown) => void, problem: (problem: RunProblem) => void, stopped: () => void}} on
    */
   constructor(options, on) {
@@ -182,11 +183,13 @@ function resultView(result, curves, steps, title, connection) {
     connection && html("p", { class: "note" }, connection),
     figures(result),
     findingCard(result));
+  const queue = queueSection(result);
+  if (queue) element.append(queue);
   if (curves && curves.samples.length > 1) {
     element.append(html("section", { class: "curves-section" }, html("h2", {}, texts.charts.heading),
       html("p", { class: "note" }, texts.charts.note), new Charts(curves, false).element));
   }
-  for (const section of [differsTable(result), stepsTable(steps)]) if (section) element.append(section);
+  for (const section of [familiesTable(result), differsTable(result), stepsTable(steps)]) if (section) element.append(section);
   return { element, heading };
 }
 
@@ -207,6 +210,8 @@ function connectionText(welcome) {
 export class Page {
   #stage = byId("stage");
   #history;
+  /** The names of one family each that this server has. */
+  names = findNames();
 
   constructor() {
     this.#history = new HistoryView(byId("history"), (entry) => this.#showEntry(entry));
@@ -219,15 +224,47 @@ export class Page {
     if (document.documentElement.dataset.legs === "running") return;
     setState("running");
     announce(texts.run.connecting);
+    void this.#families(options);
+  }
+
+  /**
+   * Measures IPv4 and IPv6 on their own where this server has names for that; then the run begins.
+   * @param {{maxBytes: number, thorough: boolean}} options
+   */
+  async #families(options) {
+    const names = await this.names;
+    if (names === null) return this.#run({ ...options, families: null });
+    const families = new Families(names, options.maxBytes);
+    const progress = html("p", { class: "legs-progress" }, texts.run.connecting);
+    const bar = html("progress", { "aria-label": texts.run.progress });
+    const stop = button(texts.start.stop, () => {
+      families.stop();
+      this.#stopped();
+    }, { class: "plain stop" });
+    replace(this.#stage, html("section", { class: "run", "aria-label": texts.families.heading }, progress, bar, html("p", {}, stop)));
+    stop.focus({ preventScroll: true });
+    scrollTo({ top: 0 });
+    const said = await families.measure((which) => {
+      progress.textContent = fill(texts.run.started, { step: texts.run.family[which] });
+      announce(progress.textContent);
+    });
+    if (said !== null) this.#run({ ...options, maxBytes: options.maxBytes - families.bytes, families: said });
+    return undefined;
+  }
+
+  #stopped() {
+    setState("ready");
+    announce(texts.run.stopped);
+    replace(this.#stage);
+    byId("start").focus();
+  }
+
+  /** @param {{maxBytes: number, thorough: boolean, families: unknown}} options */
+  #run(options) {
     const view = new RunView(options, {
       finished: (run, result, json) => this.#finished(run, result, json),
       problem: (problem) => this.#problem(problem),
-      stopped: () => {
-        setState("ready");
-        announce(texts.run.stopped);
-        replace(this.#stage);
-        byId("start").focus();
-      },
+      stopped: () => this.#stopped(),
     });
     replace(this.#stage, view.element);
     view.stop.focus({ preventScroll: true });

@@ -24,6 +24,12 @@ const MAX_DATAGRAMS = 16_384;
 /** @typedef {[low: number, high: number]} Interval */
 /** @typedef {{factor: number, where: string | null, low: number | null, high: number | null, basis: string | null}} Gain */
 /** @typedef {{method: string, rate: number | null, rule: string | null}} Differing */
+/** @typedef {"no-name" | "no-address" | "silent" | "failed" | "other-family" | "incomplete"} FamilyFailure Why a family has no figures. */
+/** @typedef {{rtt: number | null, rttInterval: Interval | null, rate: number | null, interval: Interval | null, failed: FamilyFailure | null}} Family */
+/** @typedef {{ipv4: Family, ipv6: Family, sentence: string | null}} Families */
+/** @typedef {{ttl: number, rttIdle: number | null, rttLoaded: number | null}} Hop */
+/** @typedef {{sentence: string | null, place: string | null, lastRouter: number | null, hops: Hop[], visitor: Interval | null, paused: number | null, threshold: number | null}} Evidence The RTTs of the visitor are without load and under it. */
+/** @typedef {{download: Evidence | null, upload: Evidence | null, notProbed: string | null}} Queue */
 /** @typedef {{streaming: string | null, gaming: string | null, calls: string | null}} Verdicts */
 /**
  * @typedef {object} Result
@@ -39,8 +45,10 @@ const MAX_DATAGRAMS = 16_384;
  * @property {string | null} rpmMethod
  * @property {{ratio: number, low: number | null, high: number | null, from: string | null, sent: number | null} | null} loss
  * @property {string | null} ecn
+ * @property {Families | null} families
  * @property {Verdicts | null} verdicts
  * @property {Finding | null} finding
+ * @property {Queue | null} queue
  * @property {Remedy[]} remedies
  * @property {Remedy[]} uploadRemedies
  * @property {Record<string, Interval | null>} intervals
@@ -137,15 +145,53 @@ function finding(value) {
   };
 }
 
+/** @param {unknown} ends @returns {Interval | null} */
+function interval(ends) {
+  const [low, high] = list(ends).map(number);
+  return low == null || high == null || low > high ? null : [low, high];
+}
+
 /** Confidence intervals by figure. @param {unknown} value */
 function intervals(value) {
   /** @type {Record<string, Interval | null>} */
   const found = {};
-  for (const [name, ends] of Object.entries(object(value)).slice(0, MAX_LIST)) {
-    const [low, high] = list(ends).map(number);
-    found[name] = low == null || high == null || low > high ? null : [low, high];
-  }
+  for (const [name, ends] of Object.entries(object(value)).slice(0, MAX_LIST)) found[name] = interval(ends);
   return found;
+}
+
+/** @param {unknown} value @returns {Evidence | null} */
+function evidence(value) {
+  if (!isObject(value)) return null;
+  const [idle, loaded] = list(value.visitor).map(number);
+  const arrivals = object(value.arrivals);
+  return {
+    sentence: text(value.sentence),
+    place: text(value.place),
+    lastRouter: number(value.last_router),
+    hops: list(value.hops).flatMap((item) => {
+      const hop = object(item);
+      const ttl = number(hop.ttl);
+      return ttl === null ? [] : [{ ttl, rttIdle: number(hop.rtt_idle), rttLoaded: number(hop.rtt_loaded) }];
+    }),
+    visitor: idle == null || loaded == null ? null : [idle, loaded],
+    paused: number(arrivals.paused),
+    threshold: number(arrivals.threshold),
+  };
+}
+
+/** @type {FamilyFailure[]} */
+const FAILURES = ["no-name", "no-address", "silent", "failed", "other-family", "incomplete"];
+
+/** @param {unknown} value @returns {Family} */
+function family(value) {
+  const json = object(value);
+  return {
+    rtt: number(json.rtt),
+    rttInterval: interval(json.rtt_interval),
+    rate: number(json.rate),
+    interval: interval(json.interval),
+    failed: FAILURES.find((name) => name === json.failed) ?? null,
+  };
 }
 
 /** @param {unknown} json @returns {Gain | null} */
@@ -179,12 +225,18 @@ function result(json) {
     rpmMethod: text(json.rpm_method),
     loss: ratio === null ? null : { ratio, low: number(loss.low), high: number(loss.high), from: text(loss.from), sent: number(loss.sent) },
     ecn: text(object(json.ecn).sentence),
+    families: isObject(json.families)
+      ? { ipv4: family(json.families.ipv4), ipv6: family(json.families.ipv6), sentence: text(json.families.sentence) }
+      : null,
     verdicts: verdicts && {
       streaming: text(verdicts.streaming),
       gaming: text(verdicts.gaming),
       calls: text(verdicts.calls),
     },
     finding: finding(json.finding),
+    queue: isObject(json.queue)
+      ? { download: evidence(json.queue.download), upload: evidence(json.queue.upload), notProbed: text(json.queue.not_probed) }
+      : null,
     remedies: list(json.remedies).filter(isObject).map(remedy),
     uploadRemedies: list(json.upload_remedies).filter(isObject).map(remedy),
     gain: gain(json.gain),
@@ -277,8 +329,8 @@ export function readMessage(json) {
 
 // Between the page and its worker.
 
-/** @typedef {"test" | "leg"} Purpose What a run is for: `leg` is a round of one of two legs. */
-/** @typedef {{do: "start", base: string, token: string | null, platform: string, maxBytes: number, thorough: boolean, purpose: Purpose, hidden: boolean}} StartCommand */
+/** @typedef {"test" | "leg" | "family"} Purpose What a run is for: `leg` is a round of one of two legs, `family` IPv4 or IPv6 alone. */
+/** @typedef {{do: "start", base: string, token: string | null, platform: string, maxBytes: number, thorough: boolean, purpose: Purpose, families: unknown, hidden: boolean}} StartCommand */
 /** @typedef {StartCommand | {do: "visibility", hidden: boolean} | {do: "stop"}} Command */
 /** @typedef {"connect" | "lost" | "flow" | "protocol"} Failure */
 /** @typedef {[sent: number, rtt: number]} Reply Both in milliseconds, `sent` since the step's start. */

@@ -282,6 +282,67 @@ export function differsTable({ differs, download }) {
     table(heading, [method, rateName, fill(relative, { flows }), rule], rows, { class: "stacked" }));
 }
 
+/**
+ * The evidence of a direction.
+ * @param {string} name
+ * @param {import("./protocol.js").Evidence | null} evidence
+ */
+function evidenceView(name, evidence) {
+  if (evidence === null) return null;
+  const { caption, hop, router, lastRouter, you, idle, loaded, increase, gaps, noGaps } = texts.queue;
+  /** @param {string} name @param {number | null} before @param {number | null} after */
+  const row = (name, before, after) => [name, before === null ? "–" : millis(before), after === null ? "–" : millis(after),
+    before === null || after === null ? "–" : millis(Math.max(0, after - before))];
+  const rows = evidence.hops.map(({ ttl, rttIdle, rttLoaded }) =>
+    row(fill(ttl === evidence.lastRouter ? lastRouter : router, { ttl }), rttIdle, rttLoaded));
+  if (evidence.visitor && rows.length) rows.push(row(you, ...evidence.visitor));
+  const { paused, threshold } = evidence;
+  return html("div", { class: "evidence" }, html("h3", {}, name),
+    evidence.sentence && html("p", {}, evidence.sentence),
+    html("p", { class: "note" }, paused === null || threshold === null ? noGaps : fill(gaps, { paused: percent(paused), threshold: percent(threshold) })),
+    rows.length ? table(fill(caption, { direction: name }), [hop, idle, loaded, increase], rows, { class: "stacked numbers" }) : null);
+}
+
+/**
+ * Where the queue is.
+ * @param {Result} result
+ */
+export function queueSection({ queue }) {
+  if (queue === null) return null;
+  const { heading, note, notProbed } = texts.queue;
+  return html("section", { class: "queue" }, html("h2", {}, heading), html("p", { class: "note" }, note),
+    queue.notProbed && html("p", {}, fill(notProbed, { why: queue.notProbed })),
+    evidenceView(texts.result.download, queue.download), evidenceView(texts.result.upload, queue.upload));
+}
+
+/**
+ * IPv4 beside IPv6.
+ * @param {Result} result
+ */
+export function familiesTable({ families }) {
+  if (families === null) return null;
+  const { heading, note, caption, figure, ipv4, ipv6, rtt, rate: rateName, interval, failed } = texts.families;
+  /**
+   * @param {import("./protocol.js").Family} family
+   * @param {number | null} value
+   * @param {import("./protocol.js").Interval | null} ends
+   * @param {(value: number) => string} text
+   */
+  const cell = (family, value, ends, text) => {
+    if (value === null) return family.failed === null ? "–" : failed[family.failed];
+    return ends === null ? text(value) : fill(interval, { value: text(value), low: text(ends[0]), high: text(ends[1]) });
+  };
+  const both = [families.ipv4, families.ipv6];
+  const rows = [
+    [rtt, ...both.map((family) => cell(family, family.rtt, family.rttInterval, millis))],
+    [rateName, ...both.map((family) => cell(family, family.rate, family.interval, rate))],
+  ];
+  return html("section", { class: "families" }, html("h2", {}, heading),
+    families.sentence && html("p", { class: "sentence" }, families.sentence),
+    html("p", { class: "note" }, note),
+    table(caption, [figure, ipv4, ipv6], rows, { class: "stacked" }));
+}
+
 /** @param {Measured[]} steps */
 export function stepsTable(steps) {
   const done = steps.filter((measured) => measured.result !== null);

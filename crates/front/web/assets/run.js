@@ -81,7 +81,7 @@ export class Run {
   #visibility = () => this.#tell({ do: "visibility", hidden: document.hidden });
 
   /**
-   * @param {{maxBytes: number, thorough: boolean, purpose?: import("./protocol.js").Purpose, base?: string, token?: string | null}} options
+   * @param {{maxBytes: number, thorough: boolean, purpose?: import("./protocol.js").Purpose, families?: unknown, base?: string, token?: string | null}} options
    *   `base` is where another server is, with its `token`.
    * @param {Listener} listener
    */
@@ -101,6 +101,7 @@ export class Run {
       maxBytes: options.maxBytes,
       thorough: options.thorough,
       purpose: options.purpose ?? "test",
+      families: options.families ?? null,
       hidden: document.hidden,
     });
   }

@@ -62,6 +62,7 @@ class Run {
         thorough: command.thorough,
         transports: ["http", "websocket", ...(canReceive() ? ["webtransport"] : [])],
         purpose: command.purpose,
+        families: command.families,
       });
     this.control.onmessage = (event) => this.#heard(event.data);
     this.control.onclose = () => this.#fail(this.#welcomed ? "lost" : "connect");

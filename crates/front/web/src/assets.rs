@@ -44,6 +44,7 @@ assets! {
     "/charts.js", SCRIPT, "charts.js";
     "/datagrams.js", SCRIPT, "datagrams.js";
     "/dom.js", SCRIPT, "dom.js";
+    "/families.js", SCRIPT, "families.js";
     "/flows.js", SCRIPT, "flows.js";
     "/format.js", SCRIPT, "format.js";
     "/health.js", SCRIPT, "health.js";

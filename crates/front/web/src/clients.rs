@@ -18,6 +18,7 @@ mod librespeed;
 mod ndt7;
 mod responsiveness;
 mod transfer;
+mod transfer_log;
 
 use crate::WebLimits;
 use crate::connection::Connection;
@@ -30,19 +31,22 @@ use longhaul::StopFlag;
 use serde::Serialize;
 use std::sync::Arc;
 
+pub(crate) use transfer_log::TransferLog;
+
 pub(crate) use responsiveness::{PATH as RESPONSIVENESS_PATH, router as responsiveness_router};
 
 /// What the servers share.
 #[derive(Debug)]
 pub(crate) struct Clients {
     transfers: Arc<transfer::Transfers>,
+    log: TransferLog,
     librespeed: librespeed::Results,
 }
 
 impl Clients {
-    pub(crate) fn new(limits: &WebLimits, drain: StopFlag) -> Arc<Self> {
+    pub(crate) fn new(limits: &WebLimits, drain: StopFlag, log: TransferLog) -> Arc<Self> {
         let transfers = transfer::Transfers::new(limits, drain);
-        Arc::new(Clients { transfers, librespeed: librespeed::Results::default() })
+        Arc::new(Clients { transfers, log, librespeed: librespeed::Results::default() })
     }
 
     /// Transfers that run.

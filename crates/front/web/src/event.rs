@@ -12,6 +12,16 @@ pub const WEB_EVENT_SCHEMA: &str = "longhaul.web-event/1";
 /// Most characters of a line in words.
 const MAX_LINE: usize = 500;
 
+/// The direction of a transfer, as its client sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TransferDirection {
+    /// From the server.
+    Download,
+    /// To it.
+    Upload,
+}
+
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
@@ -78,6 +88,20 @@ pub enum WebEvent {
         /// The reason.
         why: String,
     },
+    /// A transfer of another speed test's client has ended, where these are logged.
+    Transferred {
+        /// The client.
+        client: SocketAddr,
+        /// Its direction.
+        direction: TransferDirection,
+        /// Bytes of the body.
+        bytes: u64,
+        /// Seconds from the request's header to the acknowledgement of a download's last byte, or to
+        /// the arrival of an upload's.
+        seconds: f64,
+        /// The connection's minimum RTT, ms.
+        min_rtt_ms: Option<f64>,
+    },
     /// A client was refused.
     Refused {
         /// The client.
@@ -128,6 +152,14 @@ impl fmt::Display for WebEvent {
             }
             WebEvent::RunFailed { run, client, why } => {
                 format!("run {}: {client}: {why}", short(run))
+            }
+            WebEvent::Transferred { client, direction, bytes, seconds, .. } => {
+                let direction = match direction {
+                    TransferDirection::Download => "download",
+                    TransferDirection::Upload => "upload",
+                };
+                let bytes = ByteCount::from_bytes(*bytes);
+                format!("{client}: {direction} of {bytes} in {seconds:.3} s")
             }
             WebEvent::Refused { client, why } => format!("refused {client}: {why}"),
             WebEvent::Draining { runs } => format!("draining: {runs} runs in progress"),

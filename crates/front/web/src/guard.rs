@@ -7,6 +7,7 @@ use axum::body::Body;
 use axum::http::header::{self, HeaderName, HeaderValue};
 use axum::http::{HeaderMap, Method, Request, Response, StatusCode};
 use longhaul::http_host::{HostError, OwnNames};
+use serde::Serialize;
 
 /// The answer to a request for another host.
 pub(crate) const FOREIGN_HOST: &str =
@@ -38,19 +39,27 @@ const HEADERS: [(HeaderName, &str); 6] = [
 #[derive(Debug)]
 pub(crate) struct Guard {
     names: OwnNames,
+    /// The names of one family each, and all of this server's, if it has such.
+    families: Vec<String>,
+    siblings: Vec<String>,
     token: Option<String>,
-    /// The policy, if it is not that of every server.
-    policy: Option<HeaderValue>,
+    /// What `connect-src` of the policy has for a peer.
+    peer: Option<String>,
     /// Origins of other servers' pages, which may have this one measure.
     allowed: Vec<String>,
 }
 
 impl Guard {
     pub(crate) fn new(request: &WebRequest) -> Self {
+        let own = request.own_names();
+        let of_families = [&request.ipv4_name, &request.ipv6_name].into_iter().flatten();
+        let families: Vec<String> = of_families.cloned().collect();
         Guard {
-            names: OwnNames::new(&request.names),
+            names: OwnNames::new(&own),
+            siblings: if families.is_empty() { Vec::new() } else { own },
+            families,
             token: request.token.clone(),
-            policy: request.peer.as_ref().and_then(|peer| policy(&peer.origin)),
+            peer: request.peer.as_ref().map(|peer| peer.origin.connect_sources()),
             allowed: request.allow_origins.iter().map(Origin::to_string).collect(),
         }
     }
@@ -64,12 +73,18 @@ impl Guard {
         if let Err((status, why)) = self.check(request, is_encrypted) {
             return Some(refused(status, why));
         }
-        let is_preflight = request.method() == Method::OPTIONS && self.allowed(request).is_some();
+        let is_preflight =
+            request.method() == Method::OPTIONS && self.allowed(request, is_encrypted).is_some();
         is_preflight.then(preflight)
     }
 
-    /// The origin of another server's page that may make this request (Fetch, section 3.2).
-    pub(crate) fn allowed<B>(&self, request: &Request<B>) -> Option<HeaderValue> {
+    /// The origin of another page that may make this request (Fetch, section 3.2): of a server that
+    /// is allowed, or of this one under another of its names.
+    pub(crate) fn allowed<B>(
+        &self,
+        request: &Request<B>,
+        is_encrypted: bool,
+    ) -> Option<HeaderValue> {
         let path = request.uri().path();
         let is_run = path
             .strip_prefix(RUN_PATH)
@@ -77,18 +92,63 @@ impl Guard {
         let mut origins = request.headers().get_all(header::ORIGIN).iter();
         let (origin, None) = (origins.next()?, origins.next()) else { return None };
         let is_allowed = self.allowed.iter().any(|allowed| allowed.as_bytes() == origin.as_bytes());
-        (is_run && is_allowed).then(|| origin.clone())
+        let is_page = is_allowed || self.is_sibling(origin, request, is_encrypted);
+        (is_run && is_page).then(|| origin.clone())
+    }
+
+    /// Whether an origin is this server's by another name: the scheme and the port are the same.
+    fn is_sibling<B>(
+        &self,
+        origin: &HeaderValue,
+        request: &Request<B>,
+        is_encrypted: bool,
+    ) -> bool {
+        let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
+        let origin = origin.to_str().ok().and_then(|origin| origin.split_once("://"));
+        let (Some(host), Some((scheme, rest))) = (host, origin) else { return false };
+        let Some(default) = default_port(scheme, is_encrypted) else { return false };
+        let (its, its_port) = with_port(rest, default);
+        let (_, port) = with_port(host, default);
+        its_port == port && self.siblings.iter().any(|name| name.eq_ignore_ascii_case(its))
+    }
+
+    /// The policy of the answer to a request, if it is not that of every server: a peer, and this
+    /// server's names of one family, are added to where a page may connect to.
+    pub(crate) fn policy<B>(
+        &self,
+        request: &Request<B>,
+        is_encrypted: bool,
+    ) -> Option<HeaderValue> {
+        let mut sources: Vec<String> = self.peer.iter().cloned().collect();
+        if !self.families.is_empty() {
+            let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
+            // A policy that names a scheme without encryption has the encrypted one as well (CSP
+            // Level 3, section 6.7.2.8), as a proxy that is not trusted may encrypt.
+            let (http, ws) = if is_encrypted { ("https", "wss") } else { ("http", "ws") };
+            let default = default_port(http, is_encrypted).unwrap_or_default();
+            let (_, port) = with_port(host.unwrap_or_default(), default);
+            let port = if port == default { String::new() } else { format!(":{port}") };
+            let of = |name: &String| format!("{http}://{name}{port} {ws}://{name}{port}");
+            sources.extend(self.families.iter().map(of));
+        }
+        if sources.is_empty() {
+            return None;
+        }
+        let connect = format!("connect-src 'self' {};", sources.join(" "));
+        let policy = CONTENT_SECURITY_POLICY.replace("connect-src 'self';", &connect);
+        HeaderValue::from_str(&policy).ok()
     }
 
     /// Adds the headers that every answer has, and lets the page of an allowed origin read it.
     pub(crate) fn complete(
         &self,
         mut response: Response<Body>,
+        policy: Option<HeaderValue>,
         allowed: Option<HeaderValue>,
     ) -> Response<Body> {
         let fields = response.headers_mut();
-        if let Some(policy) = &self.policy {
-            fields.entry(header::CONTENT_SECURITY_POLICY).or_insert_with(|| policy.clone());
+        if let Some(policy) = policy {
+            fields.entry(header::CONTENT_SECURITY_POLICY).or_insert(policy);
         }
         if let Some(origin) = allowed {
             fields.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
@@ -117,7 +177,7 @@ impl Guard {
         let path = request.uri().path();
         if path.starts_with(OWN_PATHS)
             && !is_same_origin(headers, host, is_encrypted)?
-            && self.allowed(request).is_none()
+            && self.allowed(request, is_encrypted).is_none()
         {
             return Err((StatusCode::FORBIDDEN, "this is for pages of this server"));
         }
@@ -130,10 +190,22 @@ impl Guard {
     }
 }
 
-/// The policy of a page that also measures the way to a peer.
-fn policy(peer: &Origin) -> Option<HeaderValue> {
-    let connect = format!("connect-src 'self' {};", peer.connect_sources());
-    HeaderValue::from_str(&CONTENT_SECURITY_POLICY.replace("connect-src 'self';", &connect)).ok()
+/// The port that URLs of a scheme leave out; `None` for a page without encryption where there is
+/// some.
+fn default_port(scheme: &str, is_encrypted: bool) -> Option<u16> {
+    match scheme {
+        "http" if !is_encrypted => Some(80),
+        "https" => Some(443),
+        _ => None,
+    }
+}
+
+/// A host, and its port or that of its scheme; 0 for a port that is none.
+fn with_port(text: &str, default: u16) -> (&str, u16) {
+    match text.rsplit_once(':') {
+        Some((host, port)) if !port.ends_with(']') => (host, port.parse().unwrap_or(0)),
+        _ => (text, default),
+    }
 }
 
 /// The answer to a browser that asks whether a page may make a request.
@@ -188,13 +260,9 @@ fn is_same_origin(
 ) -> Result<bool, (StatusCode, &'static str)> {
     let Some(origin) = single(headers, &header::ORIGIN)? else { return Ok(true) };
     let (scheme, rest) = origin.split_once("://").unwrap_or_default();
-    let default_port = match scheme {
-        "http" if !is_encrypted => ":80",
-        "https" => ":443",
-        _ => return Ok(false),
-    };
-    let bare = |text: &str| text.strip_suffix(default_port).unwrap_or(text).to_ascii_lowercase();
-    Ok(bare(rest) == bare(host))
+    let Some(default) = default_port(scheme, is_encrypted) else { return Ok(false) };
+    let ((its, its_port), (own, port)) = (with_port(rest, default), with_port(host, default));
+    Ok(its_port == port && its.eq_ignore_ascii_case(own))
 }
 
 /// Adds the headers that every answer has.
@@ -214,6 +282,17 @@ pub(crate) fn refused(status: StatusCode, why: &str) -> Response<Body> {
     let kind = HeaderValue::from_static("text/plain; charset=utf-8");
     response.headers_mut().insert(header::CONTENT_TYPE, kind);
     complete(response)
+}
+
+/// A document as JSON.
+pub(crate) fn json(document: &impl Serialize) -> Response<Body> {
+    let Ok(text) = serde_json::to_string(document) else {
+        return refused(StatusCode::INTERNAL_SERVER_ERROR, "cannot serialise");
+    };
+    let mut response = Response::new(Body::from(text));
+    let kind = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(header::CONTENT_TYPE, kind);
+    response
 }
 
 /// A refusal of a client with too much, which may try again.
@@ -320,7 +399,8 @@ mod tests {
         let policy = |peer: Option<&str>| {
             let peer = peer.and_then(|peer| peer.parse().ok());
             let guard = Guard::new(&WebRequest { peer, ..WebRequest::default() });
-            let response = guard.complete(Response::new(Body::empty()), None);
+            let policy = guard.policy(&request("/", &[("host", "localhost")]), false);
+            let response = guard.complete(Response::new(Body::empty()), policy, None);
             response.headers()[header::CONTENT_SECURITY_POLICY].to_str().unwrap().to_owned()
         };
         assert_eq!(policy(None), CONTENT_SECURITY_POLICY);

@@ -5,11 +5,10 @@ mod verdict;
 mod words;
 
 use crate::Shared;
-use crate::guard::refused;
+use crate::guard::{json, refused};
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
-use axum::http::header::{self, HeaderValue};
 use axum::http::{Response, StatusCode};
 use axum::routing::{get, post};
 use record::Limit;
@@ -119,16 +118,6 @@ async fn legs(request: Request) -> Response<Body> {
         Ok(rounds) => json(&verdict::of(&rounds.rounds)),
         Err(why) => refused(StatusCode::BAD_REQUEST, &why),
     }
-}
-
-fn json(document: &impl Serialize) -> Response<Body> {
-    let Ok(text) = serde_json::to_string(document) else {
-        return refused(StatusCode::INTERNAL_SERVER_ERROR, "cannot serialise");
-    };
-    let mut response = Response::new(Body::from(text));
-    let kind = HeaderValue::from_static("application/json");
-    response.headers_mut().insert(header::CONTENT_TYPE, kind);
-    response
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ pub mod connection;
 mod counters;
 mod datagrams;
 mod event;
+mod families;
 mod guard;
 mod history;
 mod id;
@@ -36,7 +37,7 @@ pub mod websocket;
 
 pub use both::{BothEvent, serve_both};
 pub use connection::Connection;
-pub use event::{WEB_EVENT_SCHEMA, WebEvent, WebLine};
+pub use event::{TransferDirection, WEB_EVENT_SCHEMA, WebEvent, WebLine};
 pub use peer::{Origin, Peer, Scheme};
 pub use request::{Tls, WebLimits, WebRequest};
 pub use server::serve;

@@ -16,6 +16,9 @@ const GRACE_PERIOD: Duration = Duration::from_millis(500);
 /// Handshakes of QUIC at a time.
 const HANDSHAKES: [Limit; 1] = [Limit { all: 64, per_address: 4 }];
 
+/// Runs at a time whose routes are probed.
+const ROUTES: [Limit; 1] = [Limit { all: 16, per_address: 1 }];
+
 /// Connections above the limits that are told so; those above them are closed at once.
 pub(crate) const MAX_REFUSED: usize = 128;
 
@@ -29,6 +32,8 @@ pub(crate) struct Admission {
     runs: Mutex<Shares<1>>,
     /// Handshakes of QUIC.
     handshakes: Mutex<Shares<1>>,
+    /// Probes of routes.
+    routes: Mutex<Shares<1>>,
 }
 
 impl Admission {
@@ -44,6 +49,7 @@ impl Admission {
             of_proxies: Arc::new(Semaphore::new(limits.connections as usize)),
             runs: Mutex::new(Shares::new(runs, GRACE_PERIOD)),
             handshakes: Mutex::new(Shares::new(HANDSHAKES, GRACE_PERIOD)),
+            routes: Mutex::new(Shares::new(ROUTES, GRACE_PERIOD)),
         })
     }
 
@@ -91,6 +97,14 @@ impl Admission {
     /// The limit that is reached.
     pub(crate) fn handshake(self: &Arc<Self>, key: AddressKey) -> Result<Admitted, Exceeded> {
         self.place(key, |admission| &admission.handshakes)
+    }
+
+    /// Admits the probes of a run's route.
+    ///
+    /// # Errors
+    /// The limit that is reached.
+    pub(crate) fn route(self: &Arc<Self>, key: AddressKey) -> Result<Admitted, Exceeded> {
+        self.place(key, |admission| &admission.routes)
     }
 
     fn place(

@@ -339,16 +339,18 @@ async fn answer(
     connection: Connection,
     held: Held,
 ) -> Result<Response<Body>, Infallible> {
-    let allowed = serving.guard.allowed(&request);
-    if let Some(refusal) = serving.guard.refusal(&request, connection.is_encrypted()) {
+    let is_encrypted = connection.is_encrypted();
+    let allowed = serving.guard.allowed(&request, is_encrypted);
+    let policy = serving.guard.policy(&request, is_encrypted);
+    if let Some(refusal) = serving.guard.refusal(&request, is_encrypted) {
         serving.counters.answered(refusal.status());
-        return Ok(serving.guard.complete(refusal, allowed));
+        return Ok(serving.guard.complete(refusal, policy, allowed));
     }
     let mut request = request.map(Body::new);
     request.extensions_mut().insert(connection);
     request.extensions_mut().insert(held);
     let answer = TowerToHyperService::new(serving.router).call(request).await;
-    let answer = answer.map(|response| serving.guard.complete(response, allowed))?;
+    let answer = answer.map(|response| serving.guard.complete(response, policy, allowed))?;
     serving.counters.answered(answer.status());
     Ok(answer)
 }

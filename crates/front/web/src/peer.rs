@@ -79,7 +79,7 @@ const ACCEPTED: &str = "http:// or https://, a host name or IPv4 address, and a 
                         https://far.example:8443";
 
 /// Names and IPv4 addresses: what a browser would read as an address is one.
-fn is_host(host: &str) -> bool {
+pub(crate) fn is_host(host: &str) -> bool {
     let is_numeric = host
         .rsplit('.')
         .next()

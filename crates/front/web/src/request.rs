@@ -1,10 +1,10 @@
 //! What is asked of the server.
 
-use crate::peer::{Origin, Peer, Scheme};
+use crate::peer::{Origin, Peer, Scheme, is_host};
 use longhaul::http_host;
 use longhaul::{Field, Problem};
 use serde::{Deserialize, Serialize};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -130,6 +130,12 @@ pub struct WebRequest {
     /// Names of this server, beside addresses and localhost: for other names requests are refused,
     /// as those of a page whose name was bound to this address (DNS rebinding).
     pub names: Vec<String>,
+    /// A name of this server that has an A record and no AAAA record, or its IPv4 address: the page
+    /// measures IPv4 there.
+    pub ipv4_name: Option<String>,
+    /// A name that has an AAAA record and no A record. No address: a Content-Security-Policy cannot
+    /// name IPv6 addresses (CSP Level 3, section 2.3.1).
+    pub ipv6_name: Option<String>,
     /// Reverse proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed: limits then
     /// count the clients that they name. Of others, limits count the proxy.
     pub trusted_proxies: Vec<IpAddr>,
@@ -144,6 +150,8 @@ pub struct WebRequest {
     pub allow_origins: Vec<Origin>,
     /// The file in which visitors may keep results and share them; none are kept without.
     pub history: Option<PathBuf>,
+    /// Whether each transfer of Cloudflare's client is an event.
+    pub log_transfers: bool,
     /// The limits of clients.
     pub limits: WebLimits,
     /// Bytes that a run may take, both directions together.
@@ -161,12 +169,15 @@ impl Default for WebRequest {
             webtransport: true,
             tls: Tls::None,
             names: Vec::new(),
+            ipv4_name: None,
+            ipv6_name: None,
             trusted_proxies: Vec::new(),
             metrics: None,
             token: None,
             peer: None,
             allow_origins: Vec::new(),
             history: None,
+            log_transfers: false,
             limits: WebLimits::default(),
             max_bytes_per_run: ByteCount::from_bytes(4_000_000_000),
             step_seconds: 5.0,
@@ -188,6 +199,7 @@ impl WebRequest {
                 accepted,
             ));
         }
+        self.check_family_names()?;
         if !self.token.as_deref().is_none_or(is_token) {
             return Err(Problem::field(Field::Token, "the token is invalid", TOKEN));
         }
@@ -201,6 +213,28 @@ impl WebRequest {
             return Err(Problem::field(Field::MaxBytesPerRun, message, "at least 1 MB"));
         }
         self.check_limits()
+    }
+
+    fn check_family_names(&self) -> Result<(), Problem> {
+        let names = [
+            (&self.ipv4_name, Field::Ipv4Name, "a host name or an IPv4 address, without a port"),
+            (&self.ipv6_name, Field::Ipv6Name, "a host name that has an AAAA record alone"),
+        ];
+        for (name, field, accepted) in names {
+            let Some(name) = name else { continue };
+            let is_address = name.parse::<Ipv4Addr>().is_ok();
+            if !is_host(name) || (field == Field::Ipv6Name && is_address) {
+                let message = format!("'{}' is not a host name", name.escape_default());
+                return Err(Problem::field(field, message, accepted));
+            }
+        }
+        Ok(())
+    }
+
+    /// The names that this server answers for: those of each family among them.
+    pub(crate) fn own_names(&self) -> Vec<String> {
+        let of_families = [&self.ipv4_name, &self.ipv6_name].into_iter().flatten();
+        self.names.iter().chain(of_families).cloned().collect()
     }
 
     fn check_origins(&self) -> Result<(), Problem> {
@@ -267,8 +301,13 @@ mod tests {
         assert_eq!(good.check(), Ok(()));
         let limits = |limits: WebLimits| WebRequest { limits, ..WebRequest::default() };
         let token = |token: &str| WebRequest { token: Some(token.to_owned()), ..good.clone() };
+        let ipv6 = |name: &str| WebRequest { ipv6_name: Some(name.to_owned()), ..good.clone() };
         for (request, field) in [
             (WebRequest { names: vec!["a:80".to_owned()], ..good.clone() }, Field::HostNames),
+            (ipv6("2001:db8::1"), Field::Ipv6Name),
+            (ipv6("192.0.2.1"), Field::Ipv6Name),
+            (ipv6("a; script-src *"), Field::Ipv6Name),
+            (WebRequest { ipv4_name: Some("1.2.3".to_owned()), ..good.clone() }, Field::Ipv4Name),
             (token(""), Field::Token),
             (token("a b"), Field::Token),
             (token(&"a".repeat(257)), Field::Token),

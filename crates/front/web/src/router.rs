@@ -1,6 +1,6 @@
 //! What the server answers.
 
-use crate::{Shared, assets, clients, guard, history, legs, pages, run};
+use crate::{Shared, assets, clients, families, guard, history, legs, pages, run};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -12,6 +12,7 @@ pub(crate) fn router(shared: Arc<Shared>) -> Router {
     let clients = clients::router(&shared.clients);
     Router::new()
         .merge(run::routes())
+        .merge(families::routes())
         .merge(legs::routes())
         .merge(history::routes())
         .merge(pages::routes())

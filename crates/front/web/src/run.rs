@@ -5,10 +5,14 @@ pub(crate) mod bulk;
 mod conductor;
 mod differs;
 mod ecn;
+mod families;
+mod gaps;
+mod hops;
 mod interval;
 mod kept;
 mod loss;
 mod message;
+mod queue_place;
 mod requests;
 mod result;
 mod series;
@@ -29,6 +33,7 @@ use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, Method, Response, StatusCode, header};
 use axum::routing::get;
 use bulk::Budget;
+use hops::HopProbes;
 use host::clock;
 use host::lock::lock;
 use std::collections::HashMap;
@@ -71,6 +76,7 @@ struct Run {
     probes: Mutex<u32>,
     /// Takes the session of datagrams, while a step waits for it.
     datagrams: Mutex<Option<oneshot::Sender<Session>>>,
+    hops: HopProbes,
 }
 
 /// The flows that may be opened now.
@@ -159,6 +165,7 @@ async fn control(State(shared): State<Arc<Shared>>, request: Request) -> Respons
             expected: Mutex::new(Expected::default()),
             probes: Mutex::new(0),
             datagrams: Mutex::new(None),
+            hops: HopProbes::new(),
         });
         lock(&shared.runs.0).insert(id.clone(), Arc::clone(&run));
         let place = Registered { shared: Arc::clone(&shared), id: id.clone(), _ticket: ticket };
@@ -234,7 +241,10 @@ async fn probe(
     drop(run);
     let idle = shared.request.limits.idle;
     let limits = Limits { text_bytes: MAX_PROBE, binary_frame_bytes: 0 };
-    upgrade::accept(request, None, limits, move |socket, _| async move {
+    upgrade::accept(request, None, limits, move |socket, connection| async move {
+        if let Some(run) = place.0.upgrade() {
+            run.hops.begin(&connection, &shared.admission);
+        }
         echo(socket, idle, || place.0.strong_count() > 0).await;
     })
 }
@@ -287,7 +297,8 @@ mod tests {
     fn a_flow_is_claimed_once_and_in_its_step() {
         let (arrivals, _kept) = mpsc::channel(1);
         let expected = Mutex::new(Expected::default());
-        let run = Run { arrivals, expected, probes: Mutex::new(0), datagrams: Mutex::new(None) };
+        let (probes, datagrams) = (Mutex::new(0), Mutex::new(None));
+        let run = Run { arrivals, expected, probes, datagrams, hops: HopProbes::new() };
         assert!(!run.claim(0, 0));
         run.expect(3, 2);
         assert!(run.claim(3, 1) && run.claim(3, 0));

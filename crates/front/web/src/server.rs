@@ -1,8 +1,9 @@
 //! The server, from its start to its end.
 
-use crate::clients::{self, Clients};
+use crate::clients::{self, Clients, TransferLog};
 use crate::counters::Counters;
 use crate::datagrams::{self, Datagrams};
+use crate::families::Resolved;
 use crate::guard::Guard;
 use crate::history::History;
 use crate::limits::Admission;
@@ -35,6 +36,7 @@ pub(crate) struct Shared {
     /// The results that visitors keep here, if the operator permits it.
     pub(crate) history: Option<Arc<History>>,
     pub(crate) clients: Arc<Clients>,
+    pub(crate) families: Resolved,
     /// Set where the server has WebTransport.
     pub(crate) datagrams: OnceLock<Datagrams>,
     /// Raised when new runs are refused.
@@ -75,19 +77,24 @@ pub(crate) fn serve_counted(
     request.check()?;
     // Each connection has two descriptors. Best effort: with fewer, fewer are accepted at a time.
     let _ = host::limits::raise_open_files();
-    let certificate = Certificate::of(&request.tls, &request.names, request.listen)?;
+    let certificate = Certificate::of(&request.tls, &request.own_names(), request.listen)?;
     let history = history(request)?;
     let runtime = Builder::new_multi_thread().enable_all().thread_name("web").build();
     let runtime = runtime.map_err(|error| {
         Problem::new(Fault::Host, format!("cannot start the server's threads: {error}"))
     })?;
     let (events, waiting) = sync_channel(MAX_WAITING);
+    let log = match request.log_transfers {
+        true => TransferLog::to(events.clone()),
+        false => TransferLog::default(),
+    };
     let shared = Arc::new(Shared {
         request: request.clone(),
         admission: Admission::new(&request.limits),
         runs: Runs::default(),
         history,
-        clients: Clients::new(&request.limits, drain.clone()),
+        clients: Clients::new(&request.limits, drain.clone(), log),
+        families: Resolved::default(),
         datagrams: OnceLock::new(),
         drain: drain.clone(),
         counters: Arc::clone(counters),
@@ -149,7 +156,7 @@ fn serve_metrics(
         page.process(began);
         page.into_text()
     };
-    MetricsServer::start(at, &request.names, &format!("{}\n", guard::FOREIGN_HOST), page)
+    MetricsServer::start(at, &request.own_names(), &format!("{}\n", guard::FOREIGN_HOST), page)
 }
 
 /// Starts a listener.

@@ -6,6 +6,8 @@
 mod attacks;
 #[path = "web/datagrams.rs"]
 mod datagrams;
+#[path = "web/families.rs"]
+mod families;
 #[path = "web/floods.rs"]
 mod floods;
 #[path = "web/history.rs"]

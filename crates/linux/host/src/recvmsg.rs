@@ -72,6 +72,20 @@ pub fn only_echo_replies(socket: &impl AsFd, is_v6: bool) -> io::Result<()> {
     }
 }
 
+/// Makes a raw ICMP socket receive "time exceeded" only (RFC 792; RFC 4443 section 3.3).
+///
+/// # Errors
+/// The system error: the socket is not raw.
+pub fn only_time_exceeded(socket: &impl AsFd, is_v6: bool) -> io::Result<()> {
+    if is_v6 {
+        let mut filter = [u32::MAX; 8];
+        filter[0] &= !(1 << 3);
+        sys::set_option(socket, libc::IPPROTO_ICMPV6, ICMPV6_FILTER, &filter)
+    } else {
+        sys::set_option(socket, libc::SOL_RAW, ICMP_FILTER, &!(1u32 << 11))
+    }
+}
+
 /// Receives the next datagram; `None` if there is none.
 ///
 /// # Errors

@@ -40,6 +40,15 @@ pub enum ProbeError {
          net.ipv4.ping_group_range"
     )]
     Privileges,
+    /// This process may not open raw sockets.
+    #[error("raw sockets are not permitted: give the program CAP_NET_RAW")]
+    RawSockets,
+    /// The peer of the connection sent nothing in time.
+    #[error("the connection to {address} was silent: nothing tells its sequence numbers")]
+    SilentConnection {
+        /// The peer.
+        address: IpAddr,
+    },
     /// There is no route to the host.
     #[error("cannot send to {address}: {}", remedy::with_advice(source, "check the address"))]
     NoRoute {

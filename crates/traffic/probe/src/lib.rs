@@ -10,6 +10,8 @@
 //! | `rtt_stats` | statistics of RTTs: pure |
 //! | `icmp` | ICMP messages and their meaning: pure |
 //! | `hops` | which hop to probe next, and statistics per hop: pure |
+//! | `tcp_segment` | probes within an open TCP connection, and what quotes them: pure |
+//! | `connection_route` | RTTs to the routers on the route of an open TCP connection |
 //! | `prober`, `echo`, `connect`, `datagram` | sockets that send probes and receive responses |
 //! | `geoip` | AS and location of addresses, from MaxMind databases |
 //!
@@ -18,6 +20,7 @@
 //! ICMP errors from their socket's error queue (ip(7), `IP_RECVERR`).
 
 mod connect;
+mod connection_route;
 mod datagram;
 mod echo;
 mod error;
@@ -32,8 +35,10 @@ mod resolve;
 mod route_map;
 mod rtt_stats;
 mod tcp_handshake;
+mod tcp_segment;
 mod trace;
 
+pub use connection_route::{ConnectionRoute, HopRtt, Phase, connection_route};
 pub use error::ProbeError;
 pub use mtu::{PathMtu, path_mtu};
 pub use ping::{Event, PingConfig, PingMethod, ping};

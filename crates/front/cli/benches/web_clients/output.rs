@@ -19,6 +19,11 @@ impl Figures {
         let of = |(shown, counted): (f64, Option<f64>)| Some((shown / counted? - 1.0).abs());
         pairs.into_iter().filter_map(of).collect()
     }
+
+    /// The largest of the deviations.
+    pub(crate) fn worst(&self) -> f64 {
+        self.deviations().into_iter().fold(0.0, f64::max)
+    }
 }
 
 fn number(value: &Value, path: &str) -> Fallible<f64> {
@@ -68,7 +73,8 @@ pub(crate) fn ndt7_js(text: &str) -> Fallible<Figures> {
     })
 }
 
-pub(crate) fn cloudflare(text: &str) -> Fallible<Figures> {
+/// Its figures, and those that its rule gives for the server's times.
+pub(crate) fn cloudflare(text: &str, (down, up): (f64, f64)) -> Fallible<Figures> {
     let result = last(text)?;
     if result["errors"].as_array().is_none_or(|errors| !errors.is_empty()) {
         return Err(format!("{}", result["errors"]).into());
@@ -76,7 +82,8 @@ pub(crate) fn cloudflare(text: &str) -> Fallible<Figures> {
     Ok(Figures {
         down: number(&result, "/summary/download")?,
         up: number(&result, "/summary/upload")?,
-        ..Figures::default()
+        counted_down: Some(down),
+        counted_up: Some(up),
     })
 }
 

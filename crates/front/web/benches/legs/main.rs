@@ -65,15 +65,15 @@ fn measure(options: &Options) -> Fallible<()> {
         if done.contains_key(&case.number) {
             continue;
         }
-        let found = (0..ATTEMPTS).find_map(|_| run::run(case, options.step_seconds).ok());
-        let found = found.unwrap_or_else(|| run::Found {
-            limiting: "failed".to_owned(),
-            upload: "failed".to_owned(),
-            sentence: String::new(),
-        });
-        let line =
-            format!("{} {} {} {}", case.truth.name(), found.limiting, found.upload, case.words());
-        println!("{} {line}\n    {}", case.number, found.sentence);
+        let found = (0..ATTEMPTS).find_map(|_| run::run(&case.plan(), options.step_seconds).ok());
+        let name = |direction: &str| match &found {
+            Some(verdict) => verdict[direction]["limiting"].as_str().unwrap_or("none"),
+            None => "failed",
+        };
+        let (download, upload) = (name("download"), name("upload"));
+        let line = format!("{} {download} {upload} {}", case.truth.name(), case.words());
+        let sentence = found.as_ref().and_then(|found| found["download"]["sentence"].as_str());
+        println!("{} {line}\n    {}", case.number, sentence.unwrap_or_default());
         keep(options, case.number, &line)?;
         done.insert(case.number, line);
     }

@@ -1,6 +1,5 @@
 //! A case in the lab: both servers, and the visitor between whose runs they take turns.
 
-use crate::cases::Case;
 use crate::page::{Server, ask, carry_out, hello_by_requests};
 use bench_harness::Fallible;
 use lab::{Lab, LabHost, Options};
@@ -15,16 +14,10 @@ const ROUNDS: usize = 3;
 const MORE_ROUNDS: usize = 2;
 const PORT: u16 = 8080;
 
-/// What the near server said.
-pub(crate) struct Found {
-    pub(crate) limiting: String,
-    pub(crate) upload: String,
-    pub(crate) sentence: String,
-}
-
-pub(crate) fn run(case: &Case, step_seconds: f64) -> Fallible<Found> {
+/// The hosts `visitor`, `near` and `far` of a plan; what the near server says.
+pub(crate) fn run(plan: &str, step_seconds: f64) -> Fallible<Value> {
     let none = &mut |_: &str| Err(std::io::ErrorKind::NotFound.into());
-    let plan = Plan::parse("legs.toml", &case.plan(), none)?;
+    let plan = Plan::parse("legs.toml", plan, none)?;
     let lab = Lab::start(&plan, Options { shared: true, ..Options::default() })?;
     lab.begin();
     let near = start(lab.host("near")?, step_seconds)?;
@@ -47,7 +40,7 @@ fn start(host: &LabHost, step_seconds: f64) -> Fallible<Server> {
     Ok(host.namespace.run(|| Server::start(request))?)
 }
 
-fn measure([near, far]: [SocketAddr; 2]) -> Fallible<Found> {
+fn measure([near, far]: [SocketAddr; 2]) -> Fallible<Value> {
     let mut rounds: Vec<Value> = Vec::new();
     let mut count = ROUNDS;
     loop {
@@ -59,10 +52,7 @@ fn measure([near, far]: [SocketAddr; 2]) -> Fallible<Found> {
             count += MORE_ROUNDS;
             continue;
         }
-        let name =
-            |direction: &str| verdict[direction]["limiting"].as_str().unwrap_or("none").to_owned();
-        let sentence = verdict["download"]["sentence"].as_str().unwrap_or_default().to_owned();
-        return Ok(Found { limiting: name("download"), upload: name("upload"), sentence });
+        return Ok(verdict);
     }
 }
 

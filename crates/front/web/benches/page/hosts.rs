@@ -1,6 +1,6 @@
 //! A visitor and a server with an emulated path between them.
 
-use crate::page::carry_out;
+use crate::page::{Conversation, carry_out};
 use bench_harness::Fallible;
 use lab::{Lab, LabHost, Options};
 use longhaul::StopFlag;
@@ -38,7 +38,7 @@ impl Hosts {
         self.lab.client()
     }
 
-    fn server(&self) -> &LabHost {
+    pub(crate) fn server(&self) -> &LabHost {
         self.lab.server()
     }
 
@@ -81,14 +81,19 @@ impl Hosts {
     /// The result of a run, by a client of the page's protocol in this process; `thorough` with
     /// experiments.
     pub(crate) fn run(&self, thorough: bool) -> Fallible<Value> {
+        let mut told = self.conversation(thorough)?;
+        match told.messages.pop() {
+            Some(last) if last["type"] == "result" => Ok(last),
+            last => Err(format!("the run has no result: {last:?}").into()),
+        }
+    }
+
+    /// Everything that the server says in it.
+    pub(crate) fn conversation(&self, thorough: bool) -> Fallible<Conversation> {
         let hello = json!({"type": "hello", "version": 1, "platform": "linux", "max_bytes": null,
             "thorough": thorough, "transports": ["http", "websocket"]});
         self.serving(|address, _| {
-            let mut told = self.visitor().namespace.run(|| carry_out(address, &hello))?;
-            match told.messages.pop() {
-                Some(last) if last["type"] == "result" => Ok(last),
-                last => Err(format!("the run has no result: {last:?}").into()),
-            }
+            Ok(self.visitor().namespace.run(|| carry_out(address, &hello))?)
         })
     }
 

@@ -1,5 +1,6 @@
 //! The speed test's page over emulated paths: headless Chromium beside `longhaul test`, queues and
-//! their grades, and whether what it advises helps. `make bench` runs the first two.
+//! their grades, RTTs under load beside a ping, and whether what it advises helps. `make bench` runs all
+//! but the last.
 
 #[path = "../../tests/web/page.rs"]
 #[expect(dead_code, reason = "the tests of the protocol use the rest")]
@@ -9,6 +10,7 @@ mod page;
 mod advice;
 mod browser;
 mod hosts;
+mod latency;
 mod menu;
 mod queues;
 mod rates;
@@ -20,6 +22,7 @@ const HELP: &str = "\
 cargo bench -p longhaul-web --bench page -- [OPTION]... [PART]...
 PART: rates   Chromium's rates beside those of longhaul test
       queues  bufferbloat grade and RPM of a FIFO and of FQ-CoDel; a slow uplink
+      latency RTT under load beside a concurrent ping, with a FIFO of 500 ms and with FQ-CoDel
       advice  whether the advice helps: a run of the page, and each action of a menu
 (rates and queues)
   --rounds N     rounds of rates (3)
@@ -35,6 +38,7 @@ fn main() -> ExitCode {
 enum Part {
     Rates,
     Queues,
+    Latency,
     Advice,
 }
 
@@ -45,15 +49,21 @@ fn measure(mut arguments: Arguments) -> Fallible<()> {
         seed: arguments.value("--seed")?.unwrap_or(1),
         store: arguments.value("--store")?,
     };
-    let known = [("rates", Part::Rates), ("queues", Part::Queues), ("advice", Part::Advice)];
+    let known = [
+        ("rates", Part::Rates),
+        ("queues", Part::Queues),
+        ("latency", Part::Latency),
+        ("advice", Part::Advice),
+    ];
     let parts = match arguments.is_empty() {
-        true => vec![Part::Rates, Part::Queues],
+        true => vec![Part::Rates, Part::Queues, Part::Latency],
         false => arguments.parts(&known)?,
     };
     for part in parts {
         match part {
             Part::Rates => rates::measure(rounds)?,
             Part::Queues => queues::measure()?,
+            Part::Latency => latency::measure()?,
             Part::Advice => advice::measure(&set)?,
         }
     }

@@ -59,7 +59,11 @@ async fn down(
         Body::empty()
     } else {
         match clients.transfers.begin(&connection) {
-            Ok(transfer) => Body::new(Download::of_text(bytes, transfer)),
+            Ok(transfer) => {
+                let longest = clients.transfers.longest();
+                clients.log.download(&connection, bytes, began, longest);
+                Body::new(Download::of_text(bytes, transfer))
+            }
             Err(refused) => return (shared(), refused).into_response(),
         }
     };
@@ -78,8 +82,12 @@ async fn up(
     Extension(connection): Extension<Connection>,
     request: Request,
 ) -> Response {
+    let began = host::clock::now();
     match receive(&clients.transfers, &connection, request.into_body()).await {
-        Ok(()) => (shared(), "ok").into_response(),
+        Ok(bytes) => {
+            clients.log.upload(&connection, bytes, began);
+            (shared(), "ok").into_response()
+        }
         Err(refused) => (shared(), refused).into_response(),
     }
 }

@@ -118,7 +118,7 @@ async fn upload(
 ) -> Response {
     let headers = headers(&request);
     match receive(&clients.transfers, &connection, request.into_body()).await {
-        Ok(()) => headers.into_response(),
+        Ok(_) => headers.into_response(),
         Err(refused) => (headers, refused).into_response(),
     }
 }

@@ -89,7 +89,7 @@ async fn upload(
     request: Request,
 ) -> Response {
     match receive(&clients.transfers, &connection, request.into_body()).await {
-        Ok(()) => HeaderMap::new().into_response(),
+        Ok(_) => HeaderMap::new().into_response(),
         Err(refused) => refused.into_response(),
     }
 }

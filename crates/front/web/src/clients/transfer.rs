@@ -61,6 +61,11 @@ impl Transfers {
         lock(&self.budget).running()
     }
 
+    /// The longest time of a transfer.
+    pub(crate) fn longest(&self) -> Duration {
+        self.time + GRACE_PERIOD
+    }
+
     /// Begins a transfer over a connection.
     ///
     /// # Errors
@@ -72,7 +77,7 @@ impl Transfers {
         let key = connection.key();
         lock(&self.budget).begin(key, host::clock::now()).map_err(Refusal::TooMany)?;
         let _ = connection.set_unsent_limit(Some(UNSENT));
-        let (connection, time) = (connection.clone(), self.time + GRACE_PERIOD);
+        let (connection, time) = (connection.clone(), self.longest());
         let cut = tokio::spawn(async move {
             tokio::time::sleep(time).await;
             cut(&connection);
@@ -201,7 +206,7 @@ impl HttpBody for Download {
     }
 }
 
-/// Receives a whole upload and drops it; what a refused one still sends is not read.
+/// Receives a whole upload and drops it; returns its bytes. What a refused one still sends is not read.
 ///
 /// # Errors
 /// A limit is reached, or it does not end in time, goes beyond the budget, or breaks off.
@@ -209,16 +214,19 @@ pub(crate) async fn receive(
     transfers: &Arc<Transfers>,
     connection: &Connection,
     mut body: Body,
-) -> Result<(), Refusal> {
+) -> Result<u64, Refusal> {
     let transfer = transfers.begin(connection)?;
     let all = async {
+        let mut all = 0u64;
         while let Some(frame) = body.frame().await {
             let frame = frame.map_err(|_| Refusal::Broken)?;
-            if !transfer.take(frame.data_ref().map_or(0, |data| data.len() as u64)) {
+            let bytes = frame.data_ref().map_or(0, |data| data.len() as u64);
+            if !transfer.take(bytes) {
                 return Err(Refusal::Beyond);
             }
+            all = all.saturating_add(bytes);
         }
-        Ok(())
+        Ok(all)
     };
     tokio::time::timeout(transfers.time, all).await.unwrap_or(Err(Refusal::Late))
 }

@@ -37,6 +37,7 @@ pub(crate) fn result_page(
             transfer(m, &step, &measured);
         }
         found(m, run);
+        sentences(m, run);
         steps(m, run);
         differs(m, run);
         files(m, run);
@@ -141,6 +142,24 @@ fn remedies(m: &mut Markup, run: &RunFile, heading: &'static str, place: &str) {
             });
         }
     });
+}
+
+/// What else the server says in words.
+fn sentences(m: &mut Markup, run: &RunFile) {
+    for (heading, places) in texts::RESULT_SENTENCES {
+        let told = places.iter().filter_map(|(name, place)| Some((*name, run.text(place)?)));
+        let told: Vec<(&str, &str)> = told.collect();
+        if told.is_empty() {
+            continue;
+        }
+        m.element("section", &[], |m| {
+            m.leaf("h2", &[], &heading);
+            for (name, sentence) in told {
+                let name = if name.is_empty() { String::new() } else { format!("{name}: ") };
+                m.leaf("p", &[], &format!("{name}{sentence}"));
+            }
+        });
+    }
 }
 
 fn steps(m: &mut Markup, run: &RunFile) {

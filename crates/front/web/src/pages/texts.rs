@@ -78,6 +78,17 @@ pub(super) const RESULT_AT_VISITOR: &str = "On the visitor's system";
 pub(super) const RESULT_UPLOAD_REMEDIES: &str = "What would help uploads";
 pub(super) const RESULT_GAIN: &str = "Predicted gain";
 pub(super) const RESULT_GAIN_MEASURED: &str = "Gain in this run";
+/// Sentences of a result: the heading, and for each its name and its place.
+pub(super) const RESULT_SENTENCES: [(&str, &[(&str, &str)]); 2] = [
+    (
+        "Where the queue is",
+        &[
+            ("Download", "/result/queue/download/sentence"),
+            ("Upload", "/result/queue/upload/sentence"),
+        ],
+    ),
+    ("IPv4 beside IPv6", &[("", "/result/families/sentence")]),
+];
 pub(super) const RESULT_STEPS: &str = "What was measured";
 pub(super) const RESULT_STEP_HEADS: [&str; 4] = ["Measurement", "Rate", "RTT", "Finding"];
 pub(super) const RESULT_DIFFERS: &str = "What other tests would have shown";

@@ -315,6 +315,7 @@ mod tests {
             loss: None,
             machine_busy: None,
             datagrams: None,
+            gaps: None,
         }
     }
 

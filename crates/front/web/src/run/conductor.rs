@@ -1,10 +1,11 @@
 //! A run from its first message to its result: which steps, and in which order.
 
 use super::bulk::Budget;
+use super::families::Families;
 use super::loss;
 use super::message::{PageMessage, Plan, Platform, Purpose, ServerMessage, StepKind, VERSION};
 use super::step::{Ended, Outcome, REQUESTS, Stage, problem};
-use super::{kept, result};
+use super::{kept, queue_place, result};
 use crate::{Shared, WebEvent};
 use diagnose::deciding::{Change, Decision, Observation, decision_over_tcp};
 use host::clock;
@@ -28,6 +29,9 @@ const LEG_IDLE_SHARE: f64 = 0.1;
 const LEG_SINGLE_SHARE: f64 = 0.4;
 const LEG_DOWNLOAD_SHARE: f64 = 0.5;
 const LEG_UPLOAD_SHARE: f64 = 0.3;
+/// The times of the steps over one family, as shares of a download's.
+const FAMILY_IDLE_SHARE: f64 = 0.2;
+const FAMILY_DOWNLOAD_SHARE: f64 = 0.4;
 /// The time of datagrams that measure loss, as a share of a download's.
 const LOSS_SHARE: f64 = 0.6;
 /// The flows of a step with several.
@@ -35,16 +39,14 @@ const SEVERAL: u32 = 6;
 /// The share of the budget that a step needs at least.
 const MIN_BUDGET_SHARE: f64 = 0.02;
 
+/// A step as it is without experiments.
+fn planned(kind: StepKind, flows: u32, seconds: f64, why: &str) -> Plan {
+    Plan { kind, flows, seconds, congestion: None, pacing: None, why: why.to_owned() }
+}
+
 /// The steps of every run. Experiments come after the first download.
 fn plan(step_seconds: f64, with_datagrams: bool) -> Vec<Plan> {
-    let step = |kind, flows, share: f64, why: &str| Plan {
-        kind,
-        flows,
-        seconds: step_seconds * share,
-        congestion: None,
-        pacing: None,
-        why: why.to_owned(),
-    };
+    let step = |kind, flows, share: f64, why: &str| planned(kind, flows, step_seconds * share, why);
     let mut steps = vec![
         step(StepKind::Idle, 0, IDLE_SHARE, "RTT and jitter without load"),
         step(StepKind::Download, 1, 1.0, "one connection, as a download of one file has it"),
@@ -64,19 +66,21 @@ fn plan(step_seconds: f64, with_datagrams: bool) -> Vec<Plan> {
 /// The steps of a round of one leg: both ends of the path take turns, so that what changes with
 /// time changes both.
 fn leg(step_seconds: f64) -> Vec<Plan> {
-    let step = |kind, flows, share: f64, why: &str| Plan {
-        kind,
-        flows,
-        seconds: step_seconds * share,
-        congestion: None,
-        pacing: None,
-        why: why.to_owned(),
-    };
+    let step = |kind, flows, share: f64, why: &str| planned(kind, flows, step_seconds * share, why);
     vec![
         step(StepKind::Idle, 0, LEG_IDLE_SHARE, "RTT without load"),
         step(StepKind::Download, 1, LEG_SINGLE_SHARE, "whether each connection is limited"),
         step(StepKind::Download, SEVERAL, LEG_DOWNLOAD_SHARE, "what this leg carries"),
         step(StepKind::Upload, SEVERAL, LEG_UPLOAD_SHARE, "what this leg carries"),
+    ]
+}
+
+/// The steps over one family.
+fn family(step_seconds: f64) -> Vec<Plan> {
+    let step = |kind, flows, share: f64, why: &str| planned(kind, flows, step_seconds * share, why);
+    vec![
+        step(StepKind::Idle, 0, FAMILY_IDLE_SHARE, "RTT without load"),
+        step(StepKind::Download, 1, FAMILY_DOWNLOAD_SHARE, "what this family carries"),
     ]
 }
 
@@ -138,8 +142,15 @@ impl Conductor<'_> {
         let hello = timeout(HELLO_TIME, stage.control.text()).await;
         let Ok(hello) = hello else { return problem("the page did not say hello in time") };
         let hello = PageMessage::parse(&hello.ok_or(Ended::Left)?).map_err(Ended::Problem)?;
-        let PageMessage::Hello { version, platform, max_bytes, thorough, transports, purpose } =
-            hello
+        let PageMessage::Hello {
+            version,
+            platform,
+            max_bytes,
+            thorough,
+            transports,
+            purpose,
+            families,
+        } = hello
         else {
             return problem("the first message is hello");
         };
@@ -150,17 +161,21 @@ impl Conductor<'_> {
         let max_bytes = max_bytes.map_or(most, |bytes| bytes.min(most));
         stage.by_requests = transports.iter().any(|name| name == REQUESTS);
         let seconds = self.shared.request.step_seconds;
-        let is_leg = purpose == Purpose::Leg;
-        let thorough = thorough && !is_leg;
+        let is_whole = purpose == Purpose::Test;
+        let thorough = thorough && is_whole;
         let with_datagrams = self.shared.datagrams.get().is_some()
             && !is_proxied
-            && !is_leg
+            && is_whole
             && transports.iter().any(|name| name == loss::TRANSPORT);
         if with_datagrams {
             self.reserved = loss::reserved(seconds * LOSS_SHARE, max_bytes);
         }
         stage.budget = Budget::new(max_bytes - self.reserved);
-        let steps = if is_leg { leg(seconds) } else { plan(seconds, with_datagrams) };
+        let steps = match purpose {
+            Purpose::Test => plan(seconds, with_datagrams),
+            Purpose::Leg => leg(seconds),
+            Purpose::Family => family(seconds),
+        };
         let planned: f64 = steps.iter().map(|step| step.seconds).sum();
         let client = stage.client;
         let welcome = ServerMessage::Welcome {
@@ -174,6 +189,9 @@ impl Conductor<'_> {
             history: self.shared.history.is_some(),
             steps: &steps,
         };
+        if is_whole {
+            stage.run.hops.want(is_proxied);
+        }
         stage.say(&welcome).await?;
         let mut transfers = steps.iter().filter(|step| step.kind.is_transfer()).count();
         if thorough {
@@ -194,6 +212,9 @@ impl Conductor<'_> {
         let mut finished = result::of(&self.outcomes, &self.decided, platform, id);
         let setting = host::sysctl::read("net.ipv4.tcp_ecn").ok();
         finished.ecn = stage.ecn.result(setting.as_deref()).filter(|_| !is_proxied);
+        let route = stage.run.hops.finish().await;
+        finished.queue = queue_place::of(&self.outcomes, &route).filter(|_| is_whole);
+        finished.families = families.map(Families::shown);
         if let Some(history) = self.shared.history.clone() {
             // Before the page is told: it may keep the result at once.
             let (run, result) = (id.to_owned(), serde_json::json!(finished));

@@ -1,5 +1,6 @@
 //! The messages of the protocol `longhaul.web.1` (docs/design/web.md).
 
+use super::families::Families;
 use super::interval::Interval;
 use record::Finding;
 use serde::{Deserialize, Serialize};
@@ -70,6 +71,8 @@ pub(super) enum Purpose {
     Test,
     /// A round of one leg of a path, in short steps.
     Leg,
+    /// IPv4 or IPv6 alone, in short steps.
+    Family,
 }
 
 /// Datagrams that the page received.
@@ -96,6 +99,9 @@ pub(super) enum PageMessage {
         transports: Vec<String>,
         #[serde(default)]
         purpose: Purpose,
+        /// What the page measured over IPv4 and over IPv6.
+        #[serde(default)]
+        families: Option<Families>,
     },
     Received {
         step: u32,
@@ -117,7 +123,9 @@ impl PageMessage {
             serde_json::from_str(text).map_err(|error| format!("malformed message: {error}"))?;
         let in_range = |value: f64, most: f64| (0.0..=most).contains(&value);
         let fits = match &message {
-            PageMessage::Hello { .. } => true,
+            PageMessage::Hello { families, .. } => {
+                families.as_ref().is_none_or(Families::is_in_range)
+            }
             PageMessage::Received { t, bytes, .. } => {
                 in_range(*t, MAX_MS / 1e3) && bytes.len() <= MAX_FLOWS as usize
             }
@@ -170,6 +178,13 @@ pub(super) struct Plan {
     /// The rate that each flow is paced at; `None` for no limit.
     pub(super) pacing: Option<BitRate>,
     pub(super) why: String,
+}
+
+impl Plan {
+    /// Whether the step changes something of its connections.
+    pub(super) const fn is_experiment(&self) -> bool {
+        self.congestion.is_some() || self.pacing.is_some()
+    }
 }
 
 /// Where the page finds a step's datagrams.
@@ -271,6 +286,7 @@ mod tests {
             thorough: false,
             transports: Vec::new(),
             purpose: Purpose::Test,
+            families: None,
         };
         assert_eq!(PageMessage::parse(hello), Ok(expected));
         let unknown = r#"{"type":"hello","version":1,"platform":"amiga","max_bytes":null}"#;
@@ -288,6 +304,9 @@ mod tests {
             "{}",
             r#"{"type":"nonesuch"}"#,
             r#"{"type":"hello"}"#,
+            r#"{"type":"hello","version":1,"families":{}}"#,
+            r#"{"type":"hello","version":1,"families":{"ipv4":{"rtt":-1},"ipv6":{}}}"#,
+            r#"{"type":"hello","version":1,"families":{"ipv4":{},"ipv6":{"failed":"<b>"}}}"#,
             r#"{"type":"received","step":1,"t":-1,"bytes":[]}"#,
             r#"{"type":"received","step":1,"t":1e300,"bytes":[]}"#,
             r#"{"type":"received","step":1,"t":NaN,"bytes":[]}"#,

@@ -3,14 +3,16 @@
 use super::advice::{self, Gain, ShownRemedy};
 use super::differs::{self, Method};
 use super::ecn::Ecn;
+use super::families::ShownFamilies;
 use super::interval::Intervals;
 use super::message::{Platform, StepKind};
+use super::queue_place::QueuePlace;
 use super::step::{Outcome, SHOW_SECONDS, loaded_from};
 use super::validity::BUSY;
 use diagnose::latency;
 use model::aim::{self, Figures, Verdicts};
 use model::statistics;
-use record::{Decided, Finding, LatencyProbe, Limit};
+use record::{Decided, Finding, Limit};
 use serde::Serialize;
 
 /// The least number of RTTs for a responsiveness.
@@ -81,8 +83,12 @@ pub(super) struct RunResult {
     pub(super) rpm_method: Option<&'static str>,
     pub(super) loss: Option<Loss>,
     pub(super) ecn: Option<Ecn>,
+    /// IPv4 beside IPv6.
+    pub(super) families: Option<ShownFamilies>,
     pub(super) verdicts: Option<Verdicts>,
     pub(super) finding: Option<ShownFinding>,
+    /// Evidence of where the queue is.
+    pub(super) queue: Option<QueuePlace>,
     /// What would raise the rate of downloads, the most effective first, and of uploads.
     pub(super) remedies: Vec<ShownRemedy>,
     pub(super) upload_remedies: Vec<ShownRemedy>,
@@ -147,6 +153,8 @@ pub(super) fn of(
         rpm_method: rpm.map(|_| RPM_METHOD),
         loss,
         ecn: None,
+        families: None,
+        queue: None,
         verdicts: aim::verdicts(&figures),
         finding: finding.map(|finding| shown(finding, decided, explained)),
         gain: remedies.first().and_then(|remedy| remedy.gain),
@@ -184,12 +192,8 @@ pub(super) struct Steps<'a>(pub(super) &'a [Outcome]);
 
 impl<'a> Steps<'a> {
     pub(super) fn of(&self, kind: StepKind, several: bool) -> Option<&'a Outcome> {
-        let fits = |outcome: &&Outcome| {
-            outcome.plan.kind == kind
-                && outcome.plan.congestion.is_none()
-                && outcome.plan.pacing.is_none()
-                && (outcome.plan.flows > 1) == several
-        };
+        let fits =
+            |outcome: &&Outcome| outcome.is_plain(kind) && (outcome.plan.flows > 1) == several;
         self.0.iter().rev().find(fits)
     }
 
@@ -248,22 +252,14 @@ impl<'a> Steps<'a> {
 
 /// Round trips per minute; `None` with too few replies of a kind.
 fn rpm(loaded: &[Option<&Outcome>]) -> Option<f64> {
-    let rtts = |probes: fn(&Outcome) -> &[LatencyProbe]| -> Vec<f64> {
-        let mut rtts = Vec::new();
-        for outcome in loaded.iter().flatten() {
-            let from = loaded_from(outcome.result.seconds);
-            let under_load = probes(outcome).iter().filter(|probe| probe.at_s >= from);
-            rtts.extend(under_load.filter_map(|probe| probe.rtt_ms));
-        }
-        rtts
-    };
+    let loaded: Vec<&Outcome> = loaded.iter().flatten().copied().collect();
     let of = |rtts: Vec<f64>| {
         let mean = statistics::trimmed_mean(&rtts, KEPT).filter(|_| rtts.len() >= MIN_FOR_RPM)?;
         (mean > 0.0).then(|| 60_000.0 / mean)
     };
-    let foreign = of(rtts(|outcome| &outcome.own))?;
-    let own = of(rtts(|outcome| &outcome.loaded))
-        .or_else(|| of(loaded.iter().flatten().flat_map(|outcome| kernel_rtts(outcome)).collect()));
+    let foreign = of(loaded.iter().flat_map(|outcome| outcome.rtts_under_load()).collect())?;
+    let own = of(loaded.iter().flat_map(|outcome| outcome.rtts_within_load()).collect())
+        .or_else(|| of(loaded.iter().flat_map(|outcome| kernel_rtts(outcome)).collect()));
     Some(own.map_or(foreign, |own| (foreign + own) / 2.0))
 }
 

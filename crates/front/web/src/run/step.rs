@@ -2,6 +2,8 @@
 
 use super::bulk::{self, Budget, BulkFlow};
 use super::ecn::Observed;
+use super::gaps::{self, Gaps};
+use super::hops;
 use super::interval;
 use super::loss::Counted;
 use super::message::{
@@ -71,9 +73,32 @@ pub(super) struct Outcome {
     /// The load of the browser's machine, as a share of the delays of an idle thread.
     pub(super) machine_busy: Option<f64>,
     pub(super) datagrams: Option<Counted>,
+    /// How data arrived, in a step without an experiment.
+    pub(super) gaps: Option<Gaps>,
 }
 
 impl Outcome {
+    /// Whether it is a step of a kind without an experiment.
+    pub(super) fn is_plain(&self, kind: StepKind) -> bool {
+        self.plan.kind == kind && !self.plan.is_experiment()
+    }
+
+    /// The RTTs of probes on a connection of their own once it was loaded, ms.
+    pub(super) fn rtts_under_load(&self) -> impl Iterator<Item = f64> {
+        self.since_loaded(&self.own)
+    }
+
+    /// The RTTs of probes within the loaded connections, ms.
+    pub(super) fn rtts_within_load(&self) -> impl Iterator<Item = f64> {
+        self.since_loaded(&self.loaded)
+    }
+
+    fn since_loaded(&self, probes: &[LatencyProbe]) -> impl Iterator<Item = f64> {
+        let from_s = loaded_from(self.result.seconds);
+        let replies = probes.iter().filter(move |probe| probe.at_s >= from_s);
+        replies.filter_map(|probe| probe.rtt_ms)
+    }
+
     /// The finding of its measurement.
     pub(super) fn finding(&self) -> Option<&Finding> {
         self.result.finding.as_ref()
@@ -196,12 +221,19 @@ impl Stage {
         let mut series = Series::new(plan.kind, running.len());
         let began = clock::now();
         let bounds = Bounds { seconds: plan.seconds, bytes: max_bytes };
-        let ending = self.measure(bounds, began, &running, &mut series, &mut board).await?;
+        let connections = running.iter().map(|flow| flow.state.connection.clone()).collect();
+        let watch = gaps::Watch::begin(&plan, connections);
+        let phase = hop_phase(&plan);
+        let ending = self.measure(bounds, began, &running, &mut series, &mut board, phase).await;
+        self.run.hops.enter(None);
+        let gaps = watch.and_then(gaps::Watch::end);
+        let ending = ending?;
         let _ = stop.send(true);
         let seconds = began.elapsed().as_secs_f64();
         self.ecn.take(plan.kind, running.iter().map(|flow| &flow.state.connection));
         self.finish(running, &mut board).await?;
-        let outcome = self.outcome(plan, series, board, congestion, (ending, seconds));
+        let mut outcome = self.outcome(plan, series, board, congestion, (ending, seconds));
+        outcome.gaps = gaps;
         self.say(&ServerMessage::StepResult(&outcome.result)).await?;
         Ok(outcome)
     }
@@ -233,7 +265,9 @@ impl Stage {
         flows: &[BulkFlow],
         series: &mut Series,
         board: &mut Board,
+        phase: Option<u8>,
     ) -> Result<Ending, Ended> {
+        let loaded_from_s = if flows.is_empty() { 0.0 } else { loaded_from(bounds.seconds) };
         let mut ticks = interval(FIRST_INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
         let (mut sampled, mut shown) = (f64::NEG_INFINITY, 0.0);
@@ -247,6 +281,9 @@ impl Stage {
                 }
             }
             let t = began.elapsed().as_secs_f64();
+            if t >= loaded_from_s {
+                self.run.hops.enter(phase);
+            }
             let ending = validity::ending(bounds, t, flows, series, self.budget.left() == 0);
             let is_due = t < FIRST_SECONDS || t - sampled >= SHOW_SECONDS || ending.is_some();
             if !flows.is_empty() && is_due {
@@ -363,6 +400,7 @@ impl Stage {
             own: board.own,
             loaded: board.loaded,
             datagrams: None,
+            gaps: None,
             plan,
             result,
             measurement,
@@ -381,6 +419,17 @@ impl Stage {
 /// The time in a step of so many seconds from which its RTTs are those under load.
 pub(super) fn loaded_from(seconds: f64) -> f64 {
     seconds * LOADED_FROM
+}
+
+/// What probes of routers measure in a step; `None` in an experiment.
+fn hop_phase(plan: &Plan) -> Option<u8> {
+    match plan.kind {
+        _ if plan.is_experiment() => None,
+        StepKind::Idle => Some(hops::IDLE),
+        StepKind::Download => Some(hops::DOWNLOAD),
+        StepKind::Upload => Some(hops::UPLOAD),
+        StepKind::Loss => None,
+    }
 }
 
 /// The mean difference of successive RTTs, ms, as Cloudflare counts jitter.

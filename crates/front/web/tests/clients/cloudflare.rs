@@ -3,6 +3,7 @@
 use crate::http::Client;
 use crate::server::Server;
 use std::time::Duration;
+use web::{TransferDirection, WebEvent};
 
 #[test]
 fn downloads_have_their_size_and_share_their_timing() {
@@ -35,6 +36,34 @@ fn an_upload_is_answered_after_its_last_byte() {
     let answer = client.answer();
     assert_eq!(answer.status, 200);
     assert_eq!(answer.header("timing-allow-origin"), Some("*"));
+}
+
+/// A download ends with its last byte's acknowledgement, and a latency probe is no transfer.
+#[test]
+fn transfers_are_logged_where_that_is_asked_for() {
+    let server = Server::start(|request| request.log_transfers = true);
+    let mut client = Client::new(server.address);
+    for bytes in [0, 3_000_000] {
+        assert_eq!(client.get(&format!("/__down?bytes={bytes}")).status, 200);
+    }
+    assert_eq!(client.post("/__up", "text/plain", &[b'0'; 70_000]).status, 200);
+    let mut told: Vec<(TransferDirection, u64)> = (0..2)
+        .map(|_| match server.events.recv_timeout(Duration::from_secs(10)).unwrap() {
+            WebEvent::Transferred { client: from, direction, bytes, seconds, .. } => {
+                assert_eq!(from, client.0.local_addr().unwrap());
+                assert!(seconds > 0.0, "{direction:?}");
+                (direction, bytes)
+            }
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    told.sort_by_key(|(_, bytes)| *bytes);
+    let expected = [(TransferDirection::Upload, 70_000), (TransferDirection::Download, 3_000_000)];
+    assert_eq!(told, expected);
+    let silent = Server::start(|_| ());
+    let mut client = Client::new(silent.address);
+    assert_eq!(client.post("/__up", "text/plain", &[b'0'; 70_000]).status, 200);
+    assert!(silent.events.recv_timeout(Duration::from_millis(200)).is_err());
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use longhaul::StopFlag;
 use std::net::SocketAddr;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 use web::{WebEvent, WebRequest};
 
@@ -12,6 +12,8 @@ pub(crate) struct Server {
     pub(crate) responsiveness: SocketAddr,
     /// Raised to have it end with its last transfer.
     pub(crate) drain: StopFlag,
+    /// What happens after it has begun.
+    pub(crate) events: Receiver<WebEvent>,
     stop: StopFlag,
     thread: Option<JoinHandle<()>>,
 }
@@ -42,7 +44,7 @@ impl Server {
             }
         };
         let (address, responsiveness) = (next(), next());
-        Server { address, responsiveness, drain, stop, thread: Some(thread) }
+        Server { address, responsiveness, drain, events, stop, thread: Some(thread) }
     }
 
     /// Whether it has ended by itself.

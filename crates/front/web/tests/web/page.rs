@@ -6,7 +6,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use web::{WebEvent, WebRequest};
 use websocket::{ClientKey, Event, Limits, Opcode, Reader, Role, frame};
 
@@ -195,6 +195,8 @@ pub(crate) fn begin(address: SocketAddr) -> (Socket, Value) {
 /// Everything that the server said in a run.
 pub(crate) struct Conversation {
     pub(crate) messages: Vec<Value>,
+    /// When each of them came.
+    pub(crate) times: Vec<Instant>,
     /// Bytes that arrived in downloads, and that were sent in uploads.
     pub(crate) downloaded: u64,
     pub(crate) uploaded: u64,
@@ -221,8 +223,9 @@ pub(crate) fn carry_out_with(
     control.say(hello);
     let welcome = control.text().unwrap();
     let run = welcome["run"].as_str().unwrap().to_owned();
-    let mut probe = Socket::open(address, &format!("/api/run/{run}/probe"));
-    let mut told = Conversation { messages: vec![welcome], downloaded: 0, uploaded: 0 };
+    let probes = start_probes(Socket::open(address, &format!("/api/run/{run}/probe")));
+    let mut told =
+        Conversation { messages: vec![welcome], times: vec![now()], downloaded: 0, uploaded: 0 };
     let (ended, ends) = channel();
     let (mut step, mut open, mut began) = (0, 0, now());
     let deadline = now() + Duration::from_secs(60);
@@ -232,6 +235,7 @@ pub(crate) fn carry_out_with(
             Ok(Some(Event::Text(text))) => {
                 let message: Value = serde_json::from_str(&text).unwrap();
                 let kind = message["type"].as_str().unwrap().to_owned();
+                told.times.push(now());
                 if kind == "step" {
                     (step, began) = (message["step"].as_u64().unwrap(), now());
                     open = start_flows(address, &run, &message, &ended);
@@ -255,10 +259,12 @@ pub(crate) fn carry_out_with(
             Ok(Some(Event::Close(_))) | Err(_) => return told,
             Ok(_) => {}
         }
-        if let Some(rtt) = echo(&mut probe) {
-            let sent = began.elapsed().as_secs_f64() * 1e3;
-            control.say(&json!({"type": "probes", "step": step, "on": "own",
-                "replies": [[sent, rtt]]}));
+        let of_step = probes.try_iter().filter(|(sent, _)| *sent >= began);
+        let replies: Vec<(f64, f64)> = of_step
+            .map(|(sent, rtt)| (sent.duration_since(began).as_secs_f64() * 1e3, rtt))
+            .collect();
+        if !replies.is_empty() {
+            control.say(&json!({"type": "probes", "step": step, "on": "own", "replies": replies}));
         }
         while let Ok((downloaded, uploaded)) = ends.try_recv() {
             told.downloaded += downloaded;
@@ -276,16 +282,33 @@ fn report(control: &mut Socket, step: u64) {
         "longest_stall_ms": 10, "dropped": 0}));
 }
 
-/// The RTT of a probe, ms; `None` once the run has ended.
-fn echo(probe: &mut Socket) -> Option<f64> {
-    let began = now();
-    probe.send(b"42");
-    match probe.next(Duration::from_secs(10)) {
-        Ok(Some(Event::Text(text))) => assert_eq!(text, "42"),
-        Ok(Some(Event::Close(_))) | Err(_) => return None,
-        other => panic!("{other:?}"),
-    }
-    Some((began.elapsed().as_secs_f64() * 1e3).max(0.001))
+/// Between probes, which are sent whether or not earlier ones have come back, as the page does; the
+/// server echoes at most 50 a second.
+const PROBE_INTERVAL: Duration = Duration::from_millis(22);
+
+/// Sends probes until the server closes their connection; when each was sent, and its RTT in ms.
+fn start_probes(mut probe: Socket) -> Receiver<(Instant, f64)> {
+    let (sender, replies) = channel();
+    let mut writer = probe.stream.try_clone().unwrap();
+    let (sent, outstanding) = channel();
+    thread::spawn(move || {
+        let text = frame::message(Opcode::Text, b"42", Some(MASK));
+        while sent.send(now()).is_ok() && writer.write_all(&text).is_ok() {
+            thread::sleep(PROBE_INTERVAL);
+        }
+    });
+    thread::spawn(move || {
+        // They come back in their order.
+        while let Ok(Some(Event::Text(text))) = probe.next(Duration::from_secs(10)) {
+            assert_eq!(text, "42");
+            let sent = outstanding.recv().unwrap();
+            let rtt = (sent.elapsed().as_secs_f64() * 1e3).max(0.001);
+            if sender.send((sent, rtt)).is_err() {
+                return;
+            }
+        }
+    });
+    replies
 }
 
 fn start_flows(address: SocketAddr, run: &str, step: &Value, ended: &Sender<(u64, u64)>) -> usize {
