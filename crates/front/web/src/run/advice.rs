@@ -6,7 +6,7 @@ use super::message::{Platform, StepKind};
 use super::result::Steps;
 use super::step::Outcome;
 use longhaul::doctor::{self, CommandsRequest, System};
-use record::{Decided, Finding, Remedy, RemedyCommand, RemedyPlace};
+use record::{Decided, Finding, Limit, Remedy, RemedyCommand, RemedyPlace};
 use serde::Serialize;
 use units::BitRate;
 
@@ -88,8 +88,16 @@ pub(super) fn of(
     let mut remedies: Vec<_> =
         outcomes.iter().filter_map(|outcome| measured(outcome, base, platform)).collect();
     let stands = |finding: &&Finding| told.is_none() || told == finding.limit;
+    let of_flows = remedies.iter().find(|remedy| remedy.action == Action::Flows);
+    let is_window = base.finding().is_some_and(|finding| {
+        matches!(finding.limit, Some(Limit::ReceiveWindow | Limit::SendBuffer))
+    });
+    let of_flows = of_flows.and_then(|remedy| remedy.gain).filter(|_| is_window);
     for remedy in base.finding().filter(stands).iter().flat_map(|finding| &finding.remedies) {
-        let Some(shown) = predicted(remedy, base, platform) else { continue };
+        let Some(mut shown) = predicted(remedy, base, platform) else { continue };
+        if matches!(shown.action, Action::ReceiveBuffer | Action::SendBuffer) {
+            shown.gain = as_several_flows(&shown, of_flows);
+        }
         let is_tried =
             |other: &ShownRemedy| (other.action, &other.line) == (shown.action, &shown.line);
         if !remedies.iter().any(is_tried) {
@@ -98,6 +106,14 @@ pub(super) fn of(
     }
     remedies.retain(|remedy| remedy.gain.is_none_or(|gain| gain.factor >= MIN_FACTOR));
     in_order(remedies)
+}
+
+/// The gain of a larger buffer where the window is the limit: at least that of several flows, each
+/// of which had a window of its own.
+fn as_several_flows(remedy: &ShownRemedy, of_flows: Option<Gain>) -> Option<Gain> {
+    let Some(flows) = of_flows else { return remedy.gain };
+    let least = Gain { place: remedy.place, basis: Basis::Predicted, ..flows };
+    Some(remedy.gain.filter(|own| own.factor >= least.factor).unwrap_or(least))
 }
 
 /// The most effective first; among nearly equal ones the simplest.
@@ -279,7 +295,7 @@ fn receive_buffer(finding: &Finding, platform: Platform) -> Option<String> {
 mod tests {
     use super::*;
     use crate::run::message::{Plan, StepResult};
-    use record::{Limit, Measurement};
+    use record::Measurement;
 
     fn outcome(flows: u32, congestion: Option<&str>, rate: f64) -> Outcome {
         let congestion = congestion.map(str::to_owned);
@@ -363,7 +379,7 @@ mod tests {
 
     #[test]
     fn what_the_run_has_measured_comes_before_a_smaller_prediction() {
-        let base = windowed(Limit::ReceiveWindow);
+        let base = windowed(Limit::Loss);
         let six = outcome(6, None, 58e6);
         let bbr = outcome(1, Some("bbr"), 10.2e6);
         let all = advice(&[base, bbr, six], Platform::Linux);
@@ -372,6 +388,16 @@ mod tests {
         assert_eq!(actions, [Action::Flows, Action::ReceiveBuffer]);
         let gain = all[0].gain.unwrap();
         assert!((gain.factor - 5.8).abs() < 1e-9 && gain.basis == Basis::Measured);
+    }
+
+    #[test]
+    fn a_larger_window_gains_what_several_windows_do() {
+        let all =
+            advice(&[windowed(Limit::ReceiveWindow), outcome(6, None, 58e6)], Platform::Linux);
+        let actions: Vec<_> = all.iter().map(|remedy| remedy.action).collect();
+        assert_eq!(actions, [Action::ReceiveBuffer, Action::Flows]);
+        let gain = all[0].gain.unwrap();
+        assert!((gain.factor - 5.8).abs() < 1e-9 && gain.basis == Basis::Predicted);
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use super::bulk::BulkFlow;
 use super::message::{FlowSample, Plan, StepKind};
+use super::step::SHOW_SECONDS;
+use crate::connection::Connection;
 use host::tcp_info::{TcpInfo, receiver_sample, sender_sample};
 use record::{Direction, HostFacts, Measurement, ReceiverSample, Sample, Stream, TestSpec};
 use std::net::SocketAddr;
@@ -14,6 +16,9 @@ use units::ByteCount;
 const MIN_UNSENT: u64 = 128 << 10;
 const MAX_UNSENT: u64 = 4 << 20;
 const UNSENT_SECONDS: f64 = 0.01;
+/// A writer that waits for the send buffer goes on when a third of it is free (sk_stream_write_space
+/// in Linux), so that it is fuller than this at most times.
+const FULL_BUFFER: f64 = 0.6;
 /// What a request has received before its flow begins is not counted; IDs are iperf3's.
 const FIRST_ID: u32 = 1;
 
@@ -28,6 +33,30 @@ struct FlowSeries {
     last_info: Option<TcpInfo>,
     cpu: CpuSeries,
     unsent_limit: u64,
+    buffer: BufferWatch,
+}
+
+/// How often the send buffer was full, with less than half of the unsent limit unsent.
+#[derive(Debug, Default)]
+struct BufferWatch {
+    full: u32,
+    of: u32,
+    next_s: f64,
+}
+
+impl BufferWatch {
+    /// Counts a sample; of the denser ones of the first seconds only some.
+    fn count(&mut self, t_s: f64, is_full: bool) {
+        if t_s >= self.next_s {
+            self.next_s = t_s + SHOW_SECONDS;
+            self.full += u32::from(is_full);
+            self.of += 1;
+        }
+    }
+
+    fn is_mostly_full(&self) -> bool {
+        self.full * 2 > self.of
+    }
 }
 
 /// CPU time of a thread at its first and last sample.
@@ -87,6 +116,8 @@ impl Series {
             series.last_info = Some(info);
             if self.kind == StepKind::Download {
                 series.sample_sender(t_s, state.written.load(Ordering::Relaxed), &info);
+                let is_full = series.has_full_buffer(&state.connection);
+                series.buffer.count(t_s, is_full);
                 series.adapt(flow);
             } else {
                 // What arrived, whether it is read or not: the page may send before the step
@@ -192,7 +223,7 @@ impl Series {
             sent_seconds: seconds,
             received_seconds: seconds,
             retransmits: series.sender.last().map(|sample| sample.retransmits),
-            unsent_limit_bytes: download.then_some(series.unsent_limit).filter(|limit| *limit > 0),
+            unsent_limit_bytes: series.held_unsent(),
             sender: series.sender.clone(),
             receiver: series.receiver.clone(),
             ..Stream::default()
@@ -209,7 +240,7 @@ impl Series {
                 streams: plan.flows,
                 congestion: plan.congestion.clone(),
                 fq_rate_bps: plan.pacing.filter(|_| download),
-                limits_unsent: download,
+                limits_unsent: self.flows.iter().any(|series| series.held_unsent().is_some()),
                 ..TestSpec::default()
             },
             host: HostFacts::default(),
@@ -235,6 +266,19 @@ impl FlowSeries {
         // The answer to the upgrade has been acknowledged before.
         let first = *self.first.get_or_insert(Sample { t_s: 0.0, ..sample });
         self.sender.push(sample.since(&first));
+    }
+
+    /// Whether the send buffer, and not the limit of unsent bytes, is what holds up the writer.
+    fn has_full_buffer(&self, connection: &Connection) -> bool {
+        let Ok(memory) = connection.memory() else { return false };
+        let unsent = self.sender.last().map_or(0, |sample| sample.unsent_bytes);
+        let is_full = f64::from(memory.send_used) >= FULL_BUFFER * f64::from(memory.send_buffer);
+        is_full && unsent < self.unsent_limit / 2
+    }
+
+    /// The limit of unsent bytes, unless it was mostly the send buffer that held up the writer.
+    fn held_unsent(&self) -> Option<u64> {
+        Some(self.unsent_limit).filter(|limit| *limit > 0 && !self.buffer.is_mostly_full())
     }
 
     /// Fits the socket's unsent bytes, and the frames, to the rate.
