@@ -49,6 +49,7 @@ bench:
 	$(CARGO) bench --locked -p longhaul-verify --bench kinds
 	$(CARGO) bench --locked -p longhaul-verify --bench explain
 	$(CARGO) bench --locked -p longhaul-verify --bench remedy
+	$(CARGO) bench --locked -p longhaul-verify --bench route
 	$(CARGO) bench --locked -p longhaul-cli --bench measure
 	$(CARGO) bench --locked -p longhaul-cli --bench capture
 	$(CARGO) bench --locked -p longhaul-cli --bench copy

@@ -12,6 +12,10 @@
 use crate::{bdp, loss::loss_from_fraction};
 use units::{BitRate, ByteCount, LossRatio, Rtt};
 
+/// Seconds between two ProbeRTT phases, and their least length (same source as below).
+const PROBE_RTT_EVERY_S: f64 = 10.0;
+const PROBE_RTT_S: f64 = 0.2;
+
 /// The pacing gain while BBR probes for bandwidth (ACM Queue, 2016).
 pub const BBR_PROBE_GAIN: f64 = 1.25;
 
@@ -35,6 +39,15 @@ pub fn bbr(link: BitRate, loss: LossRatio) -> Option<BitRate> {
     // A ratio has 12 places: 20 % itself must not fail by a rounding error.
     let within = loss.fraction() <= bbr_loss_limit() + 1e-12;
     within.then(|| link.scaled(1.0 - loss.fraction()))
+}
+
+/// The share of the time that BBR spends with an almost empty pipe to measure the RTT: every 10 s
+/// it drains the queue for 200 ms or an RTT, whichever is longer, and needs half an RTT to fill the
+/// path again (ACM Queue, 2016). At most one half.
+#[must_use]
+pub fn bbr_probe_rtt_share(rtt: Rtt) -> f64 {
+    let rtt = rtt.secs_f64();
+    (rtt.max(PROBE_RTT_S) + rtt / 2.0).min(PROBE_RTT_EVERY_S / 2.0) / PROBE_RTT_EVERY_S
 }
 
 /// The maximum loss at which [`bbr`] reaches `rate` over `link`: `1 - rate/link`, at
@@ -71,6 +84,14 @@ mod tests {
         assert_eq!(bbr(LINK, LossRatio::NONE), Some(LINK));
         assert_eq!(bbr(LINK, loss("20%")), Some(BitRate::from_bps(8_000_000_000)));
         assert_eq!(bbr(LINK, loss("20.1%")), None);
+    }
+
+    #[test]
+    fn probing_the_rtt_takes_a_few_percent() {
+        for (ms, share) in [(1, 0.02005), (100, 0.025), (200, 0.03), (400, 0.06), (60_000, 0.5)] {
+            let got = bbr_probe_rtt_share(Rtt::from_micros(ms * 1_000));
+            assert!((got - share).abs() < 1e-9, "{ms}: {got}");
+        }
     }
 
     #[test]

@@ -26,6 +26,9 @@ pub const SEND_SHARE: f64 = 0.5;
 /// send buffer 0.79 to 0.86 (Linux 6.18, MTU 1500, RTT 100 to 200 ms, 34 to 815 Mbit/s).
 pub const AUTOTUNED_SHARES: [f64; 2] = [0.5, 0.86];
 
+/// The middle of the measured shares of a send buffer ([`AUTOTUNED_SHARES`]).
+pub const AUTOTUNED_SEND_SHARE: f64 = 0.82;
+
 /// The rate and path that the buffers of two hosts have to sustain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BufferTarget {

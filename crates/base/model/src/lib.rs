@@ -47,15 +47,15 @@ mod window;
 
 pub use bbr::{
     BBR_CWND_GAIN, BBR_PROBE_GAIN, BBR_STARTUP_GAIN, bbr, bbr_inflight, bbr_loss_limit,
-    loss_budget_bbr,
+    bbr_probe_rtt_share, loss_budget_bbr,
 };
 pub use bdp_report::{
     BDP_SCHEMA, BdpError, BdpLine, BdpReport, BuffersLine, LossLine, MAX_MTU, MAX_STREAMS, MIN_MTU,
     PayloadLine, Question, RampLine, WindowLine, WindowRateLine, bdp_report,
 };
 pub use buffers::{
-    AUTOTUNED_SHARES, BufferTarget, BufferTooLarge, MAX_BUFFER, SEND_SHARE, raised_triple,
-    share_of_buffer,
+    AUTOTUNED_SEND_SHARE, AUTOTUNED_SHARES, BufferTarget, BufferTooLarge, MAX_BUFFER, SEND_SHARE,
+    raised_triple, share_of_buffer,
 };
 pub use line_class::{LINE_RATES, LineClass, line_class};
 pub use loss::{

@@ -214,6 +214,10 @@ fields! {
     InLab = "in_lab",
     /// The initial window in segments.
     InitialWindow = "initial_window",
+    /// The initial receive window in segments.
+    InitialReceiveWindow = "initrwnd",
+    /// The destination of a route.
+    Route = "route",
     /// The lab, where several run.
     Lab = "lab",
     /// A packet loss.

@@ -32,6 +32,7 @@ mod path;
 mod probe;
 mod remedy;
 mod route_map;
+mod route_metrics;
 mod sample;
 mod segment_sizes;
 mod shell;
@@ -41,6 +42,7 @@ mod study_comparison;
 mod study_plot;
 mod study_source;
 mod tool_result;
+mod tuned_route;
 mod tuned_sysctl;
 mod tuning;
 mod verified;
@@ -81,6 +83,7 @@ pub use probe::{
 };
 pub use remedy::{Remedy, RemedyCommand, RemedyPlace};
 pub use route_map::{HopPosition, PositionSource, RouteMap, RoutePoint};
+pub use route_metrics::{RouteMetrics, RoutePrefix, RoutePrefixError};
 pub use sample::{ReceiverSample, Sample};
 pub use segment_sizes::SegmentSizes;
 pub use shell::{command_line, shell_word};
@@ -96,6 +99,11 @@ pub use study_comparison::{
 pub use study_plot::{Figure, PlotKind, Quantity, Reference, StudyPlot};
 pub use study_source::{AssumedSettings, PublishedSetting, PublishedValue, StudySource, places};
 pub use tool_result::{ToolResult, Unavailable};
+pub use tuned_route::{
+    AppliedRoute, PlannedMetric, RevertedRoute, RouteChange, RouteMetric, RoutePrediction,
+    SkippedMetric, TUNE_ROUTE_APPLY_SCHEMA, TUNE_ROUTE_PLAN_SCHEMA, TuneRouteApplied,
+    TuneRoutePlan, WrittenRoute,
+};
 pub use tuned_sysctl::{TUNED_SYSCTLS, is_tuned_sysctl, is_tuned_value, tuned_sysctls};
 pub use tuning::{
     AppliedFile, AppliedPlan, AppliedSetting, MemoryCost, OtherNetwork, Outcome, PlannedSetting,

@@ -1,6 +1,7 @@
 //! Tuning a host: the plan, the result of applying and reverting it, and the status.
 //! What `longhaul tune … --json` prints.
 
+use crate::{AppliedRoute, RevertedRoute};
 use serde::{Deserialize, Serialize};
 use units::{BitRate, ByteCount};
 
@@ -146,7 +147,7 @@ pub enum SettingStatus {
     AsBefore,
     /// It was changed by someone else since.
     Foreign,
-    /// It was lost at a reboot.
+    /// It was lost at a reboot; a route: it no longer exists.
     Gone,
     /// It cannot be read.
     Unreadable,
@@ -165,7 +166,7 @@ pub enum RevertOutcome {
     Overwritten,
     /// Another's value was kept.
     Left,
-    /// It was lost at a reboot.
+    /// It was lost at a reboot; a route: it no longer exists.
     Gone,
     /// It could not be reverted.
     Failed,
@@ -201,6 +202,9 @@ pub struct TuneRollback {
     pub remain: usize,
     /// The settings, in the order of reverting.
     pub settings: Vec<RevertedSetting>,
+    /// The routes, in the order of reverting.
+    #[serde(default)]
+    pub routes: Vec<RevertedRoute>,
     /// Notes for the user.
     pub notes: Vec<String>,
 }
@@ -250,6 +254,9 @@ pub struct AppliedPlan {
     pub earlier_boot: bool,
     /// Its settings.
     pub settings: Vec<AppliedSetting>,
+    /// Its routes.
+    #[serde(default)]
+    pub routes: Vec<AppliedRoute>,
     /// Its file, if it has one.
     pub file: Option<AppliedFile>,
 }

@@ -17,7 +17,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
-use tune::{HostDisk, Identity, Lock, PERSISTED, Settings, Tuner};
+use tune::{HostDisk, Identity, Lock, PERSISTED, Settings, ThisHost, Tuner};
 use units::{BitRate, Rtt};
 use verify::VerifyError;
 use verify::steps::{Environment, Job, Prepared, StepEvent};
@@ -163,6 +163,7 @@ fn run(host: &Host, job: Job, stop_at: u32, path: Rate<'_>) -> Ended {
     let disk = HostDisk { journals: journals.clone(), trust: Trust::Owner };
     let tuner = Tuner {
         settings: host,
+        routes: &ThisHost,
         disk: &disk,
         folder: &journals,
         persisted: Path::new(PERSISTED),

@@ -12,7 +12,7 @@ use crate::{
 };
 use model::{BufferTarget, HEAD_ROOM, INITIAL_WINDOW_SHARE, MAX_BUFFER, SEND_SHARE};
 use record::{Direction, Remedy, RemedyCommand, RemedyPlace};
-use units::{BitRate, ByteCount, LossRatio, percent};
+use units::{BitRate, ByteCount, LossRatio, Rtt, percent};
 
 /// Header bytes of a segment: IPv4 and TCP with timestamps (RFC 791, 9293, 7323).
 const HEADERS: u64 = 20 + 20 + 12;
@@ -157,7 +157,7 @@ impl<'a> NextLimit<'a> {
             return remedy(Expectation::none(RATE_UNKNOWN));
         };
         let loss = predict::loss_ratio(self.o.m, self.o.e).unwrap_or(LossRatio::NONE);
-        let rtt = self.goal.map_or(0.0, |goal| goal.rtt.secs_f64());
+        let rtt = self.goal.map_or(Rtt::ZERO, |goal| goal.rtt);
         if loss.fraction() > BBR_BEARS {
             let why = "no prediction: above 10 % loss, BBR falls below its model";
             return remedy(Expectation::none(why));
@@ -165,9 +165,7 @@ impl<'a> NextLimit<'a> {
         let Some(rate) = model::bbr(path, loss) else {
             return remedy(Expectation::none("no prediction: BBR has no model for that loss"));
         };
-        // ProbeRTT: every 10 s BBR drains the queue for 200 ms or an RTT, whichever
-        // is longer (ACM Queue 14(5), 2016).
-        let rate = rate.scaled(1.0 - (rtt.max(0.2) + rtt / 2.0).min(5.0) / 10.0);
+        let rate = rate.scaled(1.0 - model::bbr_probe_rtt_share(rtt));
         let why = format!(
             "BBR keeps its rate under loss: {path} of TCP payload x (1 - {}), less its ProbeRTT \
              phases",

@@ -24,17 +24,21 @@ pub mod verify;
 
 pub use lab_journals::lab_journals;
 pub use request::{TuneGoal, TuneRequest};
-pub use tune::{Decision, Foreign, Goal, HostDisk, Profile};
+pub use tune::{Decision, Foreign, Goal, HostDisk, Profile, RouteGoal};
 pub use verify::{TuneVerifyEvent, TuneVerifyRequest};
 
 use crate::{Fault, Problem, StopFlag};
 use host::{clock, identity};
-use record::{TuneApplied, TunePlan, TuneRollback, TuneStatus, VerifyReport};
+use record::{
+    RoutePrefix, TuneApplied, TunePlan, TuneRollback, TuneRouteApplied, TuneRoutePlan, TuneStatus,
+    VerifyReport,
+};
 use serde::{Deserialize, Serialize};
 use state::State;
 use std::path::{Path, PathBuf};
 use tune::{
-    Adopted, Identity, JournalError, Lock, LockError, PERSISTED, ThisHost, Tuner, TunerError,
+    Adopted, Identity, JournalError, Lock, LockError, PERSISTED, RouteError, ThisHost, Tuner,
+    TunerError,
 };
 use units::ByteCount;
 
@@ -74,6 +78,10 @@ pub enum TuneDocument {
     Plan(TunePlan),
     /// Of [`TuneRequest::Apply`].
     Applied(TuneApplied),
+    /// Of [`TuneRequest::PlanRoute`].
+    RoutePlan(Box<TuneRoutePlan>),
+    /// Of [`TuneRequest::ApplyRoute`].
+    RouteApplied(Box<TuneRouteApplied>),
     /// Of [`TuneRequest::Rollback`].
     RolledBack(TuneRollback),
     /// Of [`TuneRequest::Status`].
@@ -93,21 +101,32 @@ pub fn run(
     stop: &StopFlag,
 ) -> Result<TuneDocument, Problem> {
     request.check()?;
-    if let TuneRequest::Plan(goal) = request {
-        return plan(goal).map(TuneDocument::Plan);
+    match request {
+        TuneRequest::Plan(goal) => return plan(goal).map(TuneDocument::Plan),
+        TuneRequest::PlanRoute(goal) => {
+            return plan_route(goal).map(|plan| TuneDocument::RoutePlan(Box::new(plan)));
+        }
+        _ => {}
     }
     let host = TunedHost::find(on_event)?;
     Ok(match request {
         TuneRequest::Plan(goal) => TuneDocument::Plan(plan(goal)?),
+        TuneRequest::PlanRoute(goal) => TuneDocument::RoutePlan(Box::new(plan_route(goal)?)),
+        TuneRequest::ApplyRoute { plan, dry_run: true } => {
+            TuneDocument::RouteApplied(Box::new(host.dry_run_route(plan)?))
+        }
+        TuneRequest::ApplyRoute { plan, dry_run: false } => {
+            TuneDocument::RouteApplied(Box::new(host.apply_route(plan, on_event)?))
+        }
         TuneRequest::Apply { plan, persist, dry_run: true } => {
             TuneDocument::Applied(host.dry_run(plan, *persist)?)
         }
         TuneRequest::Apply { plan, persist, dry_run: false } => {
             TuneDocument::Applied(host.apply(plan, *persist, on_event)?)
         }
-        TuneRequest::Rollback { all, force } => {
+        TuneRequest::Rollback { route, all, force } => {
             let decision = if *force { Decision::Overwrite } else { Decision::Keep };
-            TuneDocument::RolledBack(host.rollback(*all, on_event, &mut |_| decision)?)
+            TuneDocument::RolledBack(host.rollback(*route, *all, on_event, &mut |_| decision)?)
         }
         TuneRequest::Status => TuneDocument::Status(host.status()?),
         TuneRequest::Verify(request) => {
@@ -125,6 +144,16 @@ pub fn plan(goal: &TuneGoal) -> Result<TunePlan, Problem> {
     let memory = identity::memory_bytes().map(ByteCount::from_bytes);
     tune::advise(&ThisHost, &goal.goal, goal.congestion.as_deref(), memory)
         .map_err(|error| Problem::new(Fault::Request, error))
+}
+
+/// The plan for the route to one destination, from the routes and settings of this network
+/// namespace. Changes nothing.
+///
+/// # Errors
+/// An invalid field, or no route whose metrics can be changed.
+pub fn plan_route(goal: &RouteGoal) -> Result<TuneRoutePlan, Problem> {
+    request::check_route_goal(goal)?;
+    tune::advise_route(&ThisHost, &ThisHost, goal).map_err(no_route)
 }
 
 /// Where the journals of this host are, for an agent.
@@ -192,19 +221,43 @@ impl TunedHost {
         self.tuner().apply(&lock, plan, persist).map_err(failed)
     }
 
-    /// Reverts the last applied plan, or all of them. `decide` is asked about each value that
+    /// Returns the changes that [`TunedHost::apply_route`] would make.
+    ///
+    /// # Errors
+    /// As [`TunedHost::apply_route`].
+    pub fn dry_run_route(&self, plan: &TuneRoutePlan) -> Result<TuneRouteApplied, Problem> {
+        self.tuner().dry_run_route(plan).map_err(failed)
+    }
+
+    /// Applies a plan for a route until it is rolled back or the next boot. It is not
+    /// interruptible: callers block signals.
+    ///
+    /// # Errors
+    /// No privilege, a route that cannot be changed, or a journal that prevents it.
+    pub fn apply_route(
+        &self,
+        plan: &TuneRoutePlan,
+        on_event: &mut dyn FnMut(TuneEvent),
+    ) -> Result<TuneRouteApplied, Problem> {
+        let lock = self.lock(on_event)?;
+        self.tuner().apply_route(&lock, plan).map_err(failed)
+    }
+
+    /// Reverts the last applied plan, or all of them; with a prefix, those for its route alone.
+    /// `decide` is asked about each value that
     /// somebody else has changed since.
     ///
     /// # Errors
     /// No privilege, or a journal that cannot be read.
     pub fn rollback(
         &self,
+        route: Option<RoutePrefix>,
         all: bool,
         on_event: &mut dyn FnMut(TuneEvent),
         decide: &mut dyn FnMut(&Foreign<'_>) -> Decision,
     ) -> Result<TuneRollback, Problem> {
         let lock = self.lock(on_event)?;
-        self.tuner().undo(&lock, all, decide).map_err(failed)
+        self.tuner().undo_of(&lock, route, all, decide).map_err(failed)
     }
 
     /// The applied plans, and the values that differ now.
@@ -256,6 +309,7 @@ impl TunedHost {
     fn tuner(&self) -> Tuner<'_> {
         Tuner {
             settings: &ThisHost,
+            routes: &ThisHost,
             disk: &self.disk,
             folder: &self.disk.journals,
             persisted: Path::new(PERSISTED),
@@ -267,10 +321,22 @@ impl TunedHost {
 
 fn failed(error: TunerError) -> Problem {
     match error {
-        TunerError::NotPermitted { .. } => Problem::new(Fault::Host, error),
+        TunerError::NotPermitted { .. } | TunerError::RoutesNotPermitted { .. } => {
+            Problem::new(Fault::Host, error)
+        }
+        TunerError::Route(error) => no_route(error),
         TunerError::Journal(error) => unfit(error),
         other => Problem::new(Fault::Internal, other),
     }
+}
+
+/// Why the route to a prefix cannot be planned for.
+fn no_route(error: RouteError) -> Problem {
+    let fault = match error {
+        RouteError::Table(_) => Fault::Host,
+        _ => Fault::Request,
+    };
+    Problem::new(fault, error)
 }
 
 /// An unusable directory is the host's fault.

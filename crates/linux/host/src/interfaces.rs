@@ -68,6 +68,16 @@ pub fn list() -> io::Result<Vec<Interface>> {
     Ok(interfaces)
 }
 
+/// The name of an interface, or `ifN` for number N if there is none.
+#[must_use]
+pub fn name(index: u32) -> String {
+    use rustix::net::{AddressFamily, SocketType, netdevice, socket};
+    let any = || socket(AddressFamily::INET, SocketType::DGRAM, None);
+    any()
+        .and_then(|socket| netdevice::index_to_name(socket, index))
+        .unwrap_or_else(|_| format!("if{index}"))
+}
+
 /// `struct rtnl_link_stats64` begins with packets and bytes of each direction.
 fn counters(device: &Device) -> Counters {
     Counters {
@@ -119,6 +129,7 @@ mod tests {
         let all = list().unwrap();
         let loopback = all.iter().find(|it| it.loopback).unwrap();
         assert_eq!((loopback.name.as_str(), loopback.framing), ("lo", Framing::Ethernet));
+        assert_eq!((name(loopback.index).as_str(), name(0).as_str()), ("lo", "if0"));
         assert!(!loopback.up || loopback.addresses.iter().any(|it| it.0.is_loopback()));
     }
 }

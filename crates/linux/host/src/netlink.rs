@@ -13,14 +13,14 @@ use std::time::Duration;
 
 // Attributes that the C library's headers lack (linux/if_link.h, linux/rtnetlink.h).
 const IFLA_STATS64: u16 = 23;
-const RTAX_CC_ALGO: u16 = 16;
+pub(crate) const RTAX_CC_ALGO: u16 = 16;
 
 /// Length of `struct ifinfomsg`, bytes.
 pub(crate) const LINK: usize = 16;
 
 /// An rtnetlink socket in one network namespace.
 pub struct Netlink {
-    socket: Socket,
+    pub(crate) socket: Socket,
 }
 
 /// Drop counters of a device, in buffers as the kernel counts them (a buffer may hold a train).
@@ -230,10 +230,8 @@ impl Netlink {
     ) -> Result<(), RejectedChange> {
         let last = changes.len().saturating_sub(1);
         let mut datagram = Vec::new();
-        for (at, Change { kind, fixed, attributes }) in changes.enumerate() {
-            // What sets an existing device creates nothing: the kernel ignores these flags.
-            let flags = libc::NLM_F_REQUEST | libc::NLM_F_CREATE | libc::NLM_F_EXCL;
-            let flags = flags | if at == last { libc::NLM_F_ACK } else { 0 };
+        for (at, Change { kind, flags, fixed, attributes }) in changes.enumerate() {
+            let flags = libc::NLM_F_REQUEST | flags | if at == last { libc::NLM_F_ACK } else { 0 };
             datagram.extend(message(kind, flags, at, &fixed, &attributes));
         }
         self.socket.send(&datagram, 0)?;
@@ -258,14 +256,23 @@ impl Netlink {
 /// A request that changes something.
 pub(crate) struct Change {
     kind: u16,
+    /// `NLM_F_*` besides those of every request.
+    flags: libc::c_int,
     /// The structure of its type.
     fixed: Vec<u8>,
     attributes: Vec<Vec<u8>>,
 }
 
 impl Change {
+    /// Creates an object, and fails if there is one. What sets an existing device creates nothing:
+    /// the kernel ignores these flags.
     pub(crate) fn new(kind: u16, fixed: Vec<u8>, attributes: Vec<Vec<u8>>) -> Self {
-        Change { kind, fixed, attributes }
+        Change { kind, flags: libc::NLM_F_CREATE | libc::NLM_F_EXCL, fixed, attributes }
+    }
+
+    /// The same with these flags.
+    pub(crate) fn with_flags(self, flags: libc::c_int) -> Self {
+        Change { flags, ..self }
     }
 }
 

@@ -16,6 +16,8 @@ const KIND: u16 = 0x3fff;
 pub(crate) struct Message<'a> {
     /// Its type.
     pub(crate) kind: u16,
+    /// `NLM_F_*`.
+    pub(crate) flags: u16,
     /// The sequence number of the request that it answers.
     pub(crate) number: u32,
     /// A structure of the type, then attributes.
@@ -65,8 +67,8 @@ pub(crate) fn messages(mut bytes: &[u8]) -> impl Iterator<Item = io::Result<Mess
 
 fn first(bytes: &[u8]) -> Option<Message<'_>> {
     let length = usize::try_from(u32_at(bytes, 0)?).ok()?;
-    let (kind, number) = (u16_at(bytes, 4)?, u32_at(bytes, 8)?);
-    Some(Message { kind, number, body: bytes.get(HEADER..length)? })
+    let (kind, flags, number) = (u16_at(bytes, 4)?, u16_at(bytes, 6)?, u32_at(bytes, 8)?);
+    Some(Message { kind, flags, number, body: bytes.get(HEADER..length)? })
 }
 
 fn cut_off() -> io::Error {

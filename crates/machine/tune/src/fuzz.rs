@@ -18,6 +18,10 @@ pub fn journal(bytes: &[u8]) -> Result<(), JournalError> {
             "{entry:?}"
         );
     }
+    for entry in &journal.begun.routes {
+        assert!(entry.before.is_valid() && entry.planned.is_valid(), "{entry:?}");
+        assert!(journal.begun.entries.is_empty() && journal.file.is_none(), "{entry:?}");
+    }
     Ok(())
 }
 

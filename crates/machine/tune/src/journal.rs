@@ -14,29 +14,42 @@
 //! value the kernel accepted, and the boot file before it is replaced. Only the
 //! last line can be torn, and then counts as missing: its operation was not
 //! done, or reads as planned.
+//!
+//! A journal is of sysctls or of the route to one prefix. Of a route it has the prefix, the
+//! priority, and three TCP metrics: no gateway, no device, and no other attribute, and a field
+//! with one makes it a damaged journal.
 
 mod damage;
+mod route_entry;
+mod store;
 
 pub use damage::Damage;
+pub(crate) use route_entry::RouteEntry;
+pub(crate) use store::JournalStore;
 
-use crate::Disk;
 use crate::apply::shown;
 use crate::persist;
-use record::{TUNED_SYSCTLS, is_tuned_sysctl as is_key, is_tuned_value as is_value};
+use crate::route::MAX_ROUTES;
+use record::{
+    RouteMetrics, RoutePrefix, TUNED_SYSCTLS, is_tuned_sysctl as is_key, is_tuned_value as is_value,
+};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
-const SCHEMA: &str = "longhaul.tune-journal/1";
+const SCHEMA: &str = "longhaul.tune-journal/2";
+
+/// The version before routes, which is read as well.
+const SCHEMA_1: &str = "longhaul.tune-journal/1";
 
 /// Largest journal that is read, in bytes: two texts of the boot file, each
 /// byte of which JSON may encode as six.
 pub(crate) const MAX_BYTES: u64 = 1 << 20;
 
-/// Maximum number of lines: the beginning, one per setting, the file, the end.
-const MAX_LINES: usize = TUNED_SYSCTLS + 3;
+/// Maximum number of lines: the beginning, one per setting or route, the file, the end.
+const MAX_LINES: usize = TUNED_SYSCTLS + MAX_ROUTES + 3;
 
 /// Name of a journal under construction.
 const UNFINISHED: &str = "unfinished";
@@ -173,6 +186,8 @@ pub(crate) struct Begun {
     pub(crate) identity: Identity,
     pub(crate) goal: String,
     pub(crate) entries: Vec<Entry>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) routes: Vec<RouteEntry>,
 }
 
 impl Begun {
@@ -190,6 +205,7 @@ impl Begun {
                 return Err(Damage::Twice { key: key.clone() });
             }
         }
+        self.check_routes()?;
         let texts = [&self.goal, &self.version, &self.identity.hostname, &self.identity.machine];
         if texts.iter().any(|text| text.len() > MAX_TEXT || text.contains(char::is_control)) {
             return Err(Damage::Text);
@@ -211,6 +227,17 @@ pub(crate) enum Line {
     /// The kernel refused a setting; it is unchanged.
     Refused {
         key: String,
+    },
+    /// A route was written; the metrics read back.
+    RouteSet {
+        prefix: RoutePrefix,
+        priority: u32,
+        now: RouteMetrics,
+    },
+    /// The kernel refused a route; it is unchanged.
+    RouteRefused {
+        prefix: RoutePrefix,
+        priority: u32,
     },
     /// The boot file, replaced next.
     File(FileChange),
@@ -250,6 +277,8 @@ pub(crate) struct Journal {
     pub(crate) set: BTreeMap<String, String>,
     /// The settings that were refused.
     pub(crate) refused: BTreeSet<String>,
+    /// Of each route, by prefix and priority: the metrics read back, or `None` if it was refused.
+    pub(crate) routes: BTreeMap<(RoutePrefix, u32), Option<RouteMetrics>>,
     pub(crate) file: Option<FileChange>,
     pub(crate) ended: bool,
 }
@@ -264,13 +293,13 @@ impl Journal {
         let first = lines.next().unwrap_or_default();
         let Some(Line::Begun(begun)) = Line::parse(first) else {
             return Err(match schema_of(first) {
-                Some(schema) if schema != SCHEMA => {
+                Some(schema) if ![SCHEMA, SCHEMA_1].contains(&&*schema) => {
                     JournalError::Version { path: path.into(), schema }
                 }
                 _ => damaged(Damage::FirstChecksum),
             });
         };
-        if begun.schema != SCHEMA {
+        if ![SCHEMA, SCHEMA_1].contains(&&*begun.schema) {
             return Err(JournalError::Version { path: path.into(), schema: begun.schema });
         }
         begun.check().map_err(damaged)?;
@@ -279,6 +308,7 @@ impl Journal {
             begun,
             set: BTreeMap::new(),
             refused: BTreeSet::new(),
+            routes: BTreeMap::new(),
             file: None,
             ended: false,
         };
@@ -313,6 +343,17 @@ impl Journal {
                 planned(&key)?;
                 self.refused.insert(key);
             }
+            Line::RouteSet { prefix, priority, now } => {
+                self.begun.check_planned_route(prefix, priority)?;
+                route_entry::check_metrics(prefix, &now)?;
+                self.routes.insert((prefix, priority), Some(now));
+            }
+            Line::RouteRefused { prefix, priority } => {
+                self.begun.check_planned_route(prefix, priority)?;
+                self.routes.insert((prefix, priority), None);
+            }
+            // A route has no boot file.
+            Line::File(_) if !self.begun.routes.is_empty() => return Err(Damage::Mixed),
             Line::File(change) => {
                 change.before.as_deref().map_or(Ok(()), persist::check)?;
                 persist::check(&change.planned)?;
@@ -366,91 +407,6 @@ fn schema_of(line: &str) -> Option<String> {
     Some(crate::apply::shown(schema))
 }
 
-/// The directory of journals, numbered in sequence.
-pub(crate) struct JournalStore<'a> {
-    pub(crate) disk: &'a dyn Disk,
-    pub(crate) folder: &'a Path,
-}
-
-impl JournalStore<'_> {
-    /// All journals, the oldest first.
-    pub(crate) fn all(&self) -> Result<Vec<Journal>, JournalError> {
-        let mut numbers = self.numbers()?;
-        numbers.sort_unstable();
-        let read = |number: u64| {
-            let path = self.path(number);
-            let bytes = self.disk.load(&path).map_err(access("read", &path))?;
-            Journal::parse(&path, &bytes)
-        };
-        numbers.into_iter().map(read).collect()
-    }
-
-    /// Creates a journal and syncs it to disk.
-    pub(crate) fn begin(&self, begun: Begun) -> Result<Journal, JournalError> {
-        self.disk
-            .make_folder(self.folder)
-            .map_err(access("create a directory for", self.folder))?;
-        let text = Line::Begun(begun.clone()).text().map_err(access("write", self.folder))?;
-        let path = self.write_next(self.numbers()?.into_iter().max(), text.as_bytes())?;
-        let (set, refused) = (BTreeMap::new(), BTreeSet::new());
-        Ok(Journal { path, begun, set, refused, file: None, ended: false })
-    }
-
-    /// Writes a complete journal under the number after `last`.
-    pub(crate) fn write_next(
-        &self,
-        last: Option<u64>,
-        bytes: &[u8],
-    ) -> Result<PathBuf, JournalError> {
-        let path = self.path(last.map_or(1, |last| last.saturating_add(1)));
-        let unfinished = self.unfinished();
-        self.disk
-            .store(&unfinished, bytes)
-            .and_then(|()| self.disk.rename(&unfinished, &path))
-            .map_err(access("write", &path))?;
-        Ok(path)
-    }
-
-    pub(crate) fn add(&self, journal: &Journal, line: &Line) -> Result<(), JournalError> {
-        line.text()
-            .and_then(|text| self.disk.append(&journal.path, text.as_bytes()))
-            .map_err(access("write", &journal.path))
-    }
-
-    /// Removes a journal whose values were all restored.
-    pub(crate) fn remove(&self, journal: &Journal) -> Result<(), JournalError> {
-        self.disk.remove(&journal.path).map_err(access("remove", &journal.path))
-    }
-
-    /// Renames a journal whose network namespace is gone, and its settings with it.
-    pub(crate) fn set_aside(&self, journal: &Journal) -> Result<PathBuf, JournalError> {
-        let mut aside = journal.path.clone().into_os_string();
-        aside.push(SET_ASIDE);
-        let aside = PathBuf::from(aside);
-        self.disk.rename(&journal.path, &aside).map_err(access("rename", &journal.path))?;
-        Ok(aside)
-    }
-
-    pub(crate) fn numbers(&self) -> Result<Vec<u64>, JournalError> {
-        let names = self.disk.list(self.folder).map_err(access("list", self.folder))?;
-        Ok(names.iter().filter_map(|name| number(name)).collect())
-    }
-
-    /// Removes the unfinished journal of a killed run, which had changed nothing.
-    pub(crate) fn remove_unfinished(&self) -> Result<(), JournalError> {
-        let unfinished = self.unfinished();
-        self.disk.remove(&unfinished).map_err(access("remove", &unfinished))
-    }
-
-    fn unfinished(&self) -> PathBuf {
-        self.folder.join(UNFINISHED)
-    }
-
-    pub(crate) fn path(&self, number: u64) -> PathBuf {
-        self.folder.join(format!("{number:06}.journal"))
-    }
-}
-
 /// Returns true if Longhaul creates a file of this name in a directory of journals.
 #[must_use]
 pub fn is_journal_file(name: &str) -> bool {
@@ -463,11 +419,6 @@ pub(crate) fn number(name: &str) -> Option<u64> {
     let digits = name.strip_suffix(".journal")?;
     let number = digits.parse().ok().filter(|number| *number < u64::MAX)?;
     (format!("{number:06}") == digits).then_some(number)
-}
-
-fn access(operation: &'static str, path: &Path) -> impl Fn(io::Error) -> JournalError {
-    let path = path.to_owned();
-    move |source| JournalError::Access { operation, path: path.clone(), source }
 }
 
 #[cfg(test)]

@@ -65,6 +65,7 @@ impl Tuner<'_> {
             interrupted: !journal.ended,
             earlier_boot: gone,
             settings: held.collect(),
+            routes: self.applied_routes(journal, later, gone),
             file: journal.file.as_ref().map(|change| self.applied_file(change, later)),
         }
     }

@@ -1,12 +1,14 @@
 //! Applies plans so that they can be reverted: each journal is written before the values.
 
 use crate::apply::same;
-use crate::journal::{Begun, Entry, FileChange, Journal, JournalStore, Line};
+use crate::journal::{Begun, Entry, FileChange, Journal, JournalStore, Line, RouteEntry};
 use crate::persist::{self, BootFileError};
-use crate::{Disk, Identity, JournalError, Lock, Settings};
+use crate::{Disk, Identity, JournalError, Lock, RouteError, RoutingTable, Settings};
 use problem::Field;
 use record::is_tuned_value as is_value;
-use record::{Outcome, PlannedSetting, TUNE_APPLY_SCHEMA, TuneApplied, TunePlan, Written};
+use record::{
+    Outcome, PlannedSetting, RoutePrefix, TUNE_APPLY_SCHEMA, TuneApplied, TunePlan, Written,
+};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -15,6 +17,8 @@ use std::path::{Path, PathBuf};
 pub struct Tuner<'a> {
     /// The settings.
     pub settings: &'a dyn Settings,
+    /// The routes.
+    pub routes: &'a dyn RoutingTable,
     /// Where journals and the boot file are kept.
     pub disk: &'a dyn Disk,
     /// The directory of journals.
@@ -50,6 +54,27 @@ pub enum TunerError {
         /// The kernel's error.
         source: io::Error,
     },
+    /// No route may be changed from here.
+    #[error(
+        "cannot change routes: {source}; run as root (sudo), in a container with --cap-add NET_ADMIN, or \
+         try it in a lab: {}",
+        Field::InLab
+    )]
+    RoutesNotPermitted {
+        /// The kernel's error.
+        source: io::Error,
+    },
+    /// The kernel refused every route.
+    #[error("cannot change the route to {prefix}: {source}; nothing was changed")]
+    RouteRefused {
+        /// The destination.
+        prefix: RoutePrefix,
+        /// The kernel's error.
+        source: io::Error,
+    },
+    /// There is no route whose metrics can be changed.
+    #[error(transparent)]
+    Route(#[from] RouteError),
     /// The boot file has settings that Longhaul did not write.
     #[error(
         "{} has settings that are not Longhaul's ({why}): move them to another file in its \
@@ -151,14 +176,7 @@ impl<'a> Tuner<'a> {
             return Ok(applied(plan, None, settings, None, false));
         }
         let journal_store = self.journal_store();
-        let mut journal = journal_store.begin(Begun {
-            schema: Begun::schema(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            at_s: self.now_s,
-            identity: self.here.clone(),
-            goal: plan.goal.clone(),
-            entries,
-        })?;
+        let mut journal = journal_store.begin(self.begun(&plan.goal, entries, Vec::new()))?;
         let mut refusal = None;
         for entry in &journal.begun.entries {
             let written = match self.set(entry) {
@@ -202,13 +220,7 @@ impl<'a> Tuner<'a> {
             let path = self.persisted.to_owned();
             persist::check(&text).map_err(|why| TunerError::Shared { path, why })?;
         }
-        let journals = self.journals()?;
-        if let Some(last) = journals.last()
-            && !last.ended
-            && !last.is_of_earlier_boot(&self.here)
-        {
-            return Err(TunerError::Interrupted(last.path.clone()));
-        }
+        let journals = self.check_not_interrupted()?;
         let mut prepared = Prepared { entries: vec![], skipped: vec![], earlier: vec![] };
         let mut refusal = None;
         for PlannedSetting { key, now, planned, .. } in &plan.settings {
@@ -241,6 +253,30 @@ impl<'a> Tuner<'a> {
         let in_force = journals.into_iter().filter(|j| !j.is_of_earlier_boot(&self.here));
         prepared.earlier = in_force.flat_map(|journal| journal.set).collect();
         Ok(prepared)
+    }
+
+    /// The first line of a journal of this host.
+    pub(crate) fn begun(&self, goal: &str, entries: Vec<Entry>, routes: Vec<RouteEntry>) -> Begun {
+        Begun {
+            schema: Begun::schema(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            at_s: self.now_s,
+            identity: self.here.clone(),
+            goal: goal.to_owned(),
+            entries,
+            routes,
+        }
+    }
+
+    /// The journals, unless the last apply was interrupted.
+    pub(crate) fn check_not_interrupted(&self) -> Result<Vec<Journal>, TunerError> {
+        let journals = self.journals()?;
+        match journals.last() {
+            Some(last) if !last.ended && !last.is_of_earlier_boot(&self.here) => {
+                Err(TunerError::Interrupted(last.path.clone()))
+            }
+            _ => Ok(journals),
+        }
     }
 
     /// Writes one value and returns what it reads then; after an error it is unchanged.

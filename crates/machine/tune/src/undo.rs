@@ -4,13 +4,13 @@ use crate::apply::same;
 use crate::journal::{Entry, FileChange, Journal};
 use crate::tuner::is_forbidden;
 use crate::{Lock, Tuner, TunerError};
-use record::{RevertOutcome, RevertedSetting, TUNE_ROLLBACK_SCHEMA, TuneRollback};
+use record::{RevertOutcome, RevertedSetting, RoutePrefix, TUNE_ROLLBACK_SCHEMA, TuneRollback};
 use std::io;
 
 /// A value that someone else has changed since.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Foreign<'a> {
-    /// The sysctl with dots, or the boot file.
+    /// The sysctl with dots, the route, or the boot file.
     pub key: &'a str,
     /// Its present value; `None` for a file.
     pub now: Option<&'a str>,
@@ -31,7 +31,7 @@ pub enum Decision {
     Keep,
 }
 
-type Decide<'d> = &'d mut dyn FnMut(&Foreign<'_>) -> Decision;
+pub(crate) type Decide<'d> = &'d mut dyn FnMut(&Foreign<'_>) -> Decision;
 
 impl Tuner<'_> {
     /// Reverts the last applied plan, or all of them. Each value is restored and read
@@ -43,23 +43,40 @@ impl Tuner<'_> {
     /// [`TunerError`].
     pub fn undo(
         &self,
+        lock: &Lock,
+        all: bool,
+        decide: &mut dyn FnMut(&Foreign<'_>) -> Decision,
+    ) -> Result<TuneRollback, TunerError> {
+        self.undo_of(lock, None, all, decide)
+    }
+
+    /// The same with the plans for the route to one prefix alone, which share no setting with any
+    /// other plan; with all plans if there is no prefix.
+    ///
+    /// # Errors
+    /// [`TunerError`].
+    pub fn undo_of(
+        &self,
         _lock: &Lock,
+        route: Option<RoutePrefix>,
         all: bool,
         decide: &mut dyn FnMut(&Foreign<'_>) -> Decision,
     ) -> Result<TuneRollback, TunerError> {
         let journals = self.journals()?;
+        let is_asked = |journal: &&Journal| route.is_none() || journal.begun.route() == route;
         let mut report = TuneRollback {
             schema: TUNE_ROLLBACK_SCHEMA.to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             undone: 0,
             remain: journals.len(),
             settings: Vec::new(),
+            routes: Vec::new(),
             notes: Vec::new(),
         };
         let journal_store = self.journal_store();
         journal_store.remove_unfinished()?;
         let most = if all { journals.len() } else { 1 };
-        for journal in journals.iter().rev().take(most) {
+        for journal in journals.iter().rev().filter(is_asked).take(most) {
             let done = self.undo_one(journal, decide, &mut report)?;
             if done {
                 journal_store.remove(journal)?;
@@ -90,7 +107,7 @@ impl Tuner<'_> {
                 if journal.file.is_some() { "; its boot file set them again" } else { "" }
             ));
         }
-        let first = report.settings.len();
+        let (first, first_route) = (report.settings.len(), report.routes.len());
         if let Some(change) = &journal.file {
             let undone = self.undo_file(change, decide);
             report.settings.push(undone);
@@ -103,17 +120,33 @@ impl Tuner<'_> {
             let undone = self.undo_entry(journal, entry, gone, decide, &mut refusal);
             report.settings.push(undone);
         }
-        let ended = &report.settings[first..];
-        let state =
-            |state: RevertOutcome| ended.iter().filter(|undone| undone.state == state).count();
+        let mut route_refusal = None;
+        for entry in journal.begun.routes.iter().rev() {
+            if journal.is_refused(entry) {
+                continue;
+            }
+            let undone = self.undo_route(journal, entry, gone, decide, &mut route_refusal);
+            report.routes.push(undone);
+        }
+        let settings = report.settings.iter().skip(first).map(|one| (one.state, &one.note));
+        let routes = report.routes.iter().skip(first_route).map(|one| (one.state, &one.note));
+        let ended: Vec<(RevertOutcome, &String)> = settings.chain(routes).collect();
+        let state = |state: RevertOutcome| ended.iter().filter(|one| one.0 == state).count();
+        let written = state(RevertOutcome::Restored) + state(RevertOutcome::Overwritten);
         // None could be written: insufficient privileges.
+        if let Some(source) = route_refusal
+            && written == 0
+            && is_forbidden(&source)
+        {
+            return Err(TunerError::RoutesNotPermitted { source });
+        }
         if let Some((key, source)) = refusal
-            && state(RevertOutcome::Restored) + state(RevertOutcome::Overwritten) == 0
+            && written == 0
             && is_forbidden(&source)
         {
             return Err(TunerError::NotPermitted { key, source });
         }
-        let kept = ended.iter().any(|u| u.state == RevertOutcome::Left && !u.note.is_empty());
+        let kept = ended.iter().any(|one| one.0 == RevertOutcome::Left && !one.1.is_empty());
         Ok(state(RevertOutcome::Failed) == 0 && !kept)
     }
 
@@ -215,7 +248,7 @@ impl Tuner<'_> {
     }
 }
 
-fn changed_by_others(set: Option<&str>) -> String {
+pub(crate) fn changed_by_others(set: Option<&str>) -> String {
     match set {
         Some(set) => {
             format!(

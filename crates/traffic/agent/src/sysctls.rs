@@ -133,6 +133,7 @@ fn plan(settings: Vec<PlannedSetting>) -> TunePlan {
 fn tuner(disk: &HostDisk) -> Tuner<'_> {
     Tuner {
         settings: &ThisHost,
+        routes: &ThisHost,
         disk,
         folder: &disk.journals,
         persisted: Path::new(PERSISTED),

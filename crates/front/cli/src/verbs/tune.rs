@@ -9,7 +9,7 @@ use crate::console::{self, Console};
 use crate::failure::{DONE, Failure, Outcome};
 use crate::verbs::in_lab;
 use clap::{Args, Subcommand};
-use goal::GoalArgs;
+use goal::{GoalArgs, Wanted};
 use longhaul::tune::{self, TuneEvent, TunedHost};
 use report::terminal;
 use std::path::PathBuf;
@@ -44,6 +44,7 @@ const EXAMPLES: &str = "\
 Examples:
   longhaul tune plan --rate 10gbit --rtt 200ms       print, change nothing
   longhaul tune plan --profile data-transfer-node-10g
+  longhaul tune plan --route 192.0.2.0/24 --rate 1gbit --rtt 100ms --loss 0.1%
   sudo longhaul tune apply --rate 10gbit --rtt 200ms --yes
   sudo longhaul tune verify --to HOST --rate 1gbit   measure each step
   sudo longhaul tune status
@@ -77,8 +78,11 @@ Examples:
   longhaul tune plan --rate 100gbit --rtt 100ms --streams 8
   longhaul tune plan --profile server --congestion bbr --json
   longhaul tune plan --rate 1gbit --rtt 100ms --in-lab server
+  longhaul tune plan --route 192.0.2.0/24 --rate 1gbit --rtt 100ms
+  longhaul tune plan --route 2001:db8::/32 --rate 1gbit --rtt 100ms --congestion bbr
 
-Needs no privileges and changes nothing.";
+With --route, programs need not be changed, and traffic to other destinations
+is not affected. Needs no privileges and changes nothing.";
 
 pub(crate) fn run(args: &TuneArgs, console: &mut Console) -> Outcome {
     if let Some(place) = &args.in_lab {
@@ -90,13 +94,7 @@ pub(crate) fn run(args: &TuneArgs, console: &mut Console) -> Outcome {
         None => "longhaul tune rollback",
     };
     if let What::Plan(PlanArgs { goal }) = &args.what {
-        let plan = tune::plan(&goal.goal()?)?;
-        let text = match args.json {
-            true => console::json(&plan)?,
-            false => terminal::tune_plan(&plan, &console.out),
-        };
-        console.print(&text);
-        return Ok(DONE);
+        return plan(goal, args.json, console);
     }
     let tuned = match &args.journals {
         Some(path) => TunedHost::at(path)?,
@@ -108,8 +106,29 @@ pub(crate) fn run(args: &TuneArgs, console: &mut Console) -> Outcome {
         What::Apply(apply) => apply::run(apply, &host, console),
         What::Verify(verify) => verify::run(verify, &host, console),
         What::Rollback(rollback) => rollback::run(rollback, &host, console),
-        What::Status(_) => rollback::status(&host, console),
+        What::Status(status) => rollback::status(status, &host, console),
     }
+}
+
+fn plan(goal: &GoalArgs, as_json: bool, console: &mut Console) -> Outcome {
+    let text = match goal.wanted()? {
+        Wanted::Host(goal) => {
+            let plan = tune::plan(&goal)?;
+            match as_json {
+                true => console::json(&plan)?,
+                false => terminal::tune_plan(&plan, &console.out),
+            }
+        }
+        Wanted::Route(goal) => {
+            let plan = tune::plan_route(&goal)?;
+            match as_json {
+                true => console::json(&plan)?,
+                false => terminal::tune_route_plan(&plan, &console.out),
+            }
+        }
+    };
+    console.print(&text);
+    Ok(DONE)
 }
 
 /// Runs this command on a host, given as `HOST` or `LAB:HOST`, with its own directory of journals.

@@ -108,7 +108,7 @@ fn main() -> ExitCode {
 }
 
 fn trials(lab: bool, iperf3: bool, devices: bool, held: bool) -> Vec<Trial> {
-    let tests: [(&str, Needs, fn()); 101] = [
+    let tests: [(&str, Needs, fn()); 103] = [
         // The longest first, so that the others end beside them.
         ("edge_cloud_windows_hold", Needs::Nothing, studies::edge_cloud_windows_hold),
         ("the_loop_closes", Needs::Nothing, closed_loop::the_loop_closes),
@@ -287,6 +287,12 @@ fn trials(lab: bool, iperf3: bool, devices: bool, held: bool) -> Vec<Trial> {
             output_files::captures_have_the_rights_of_the_caller,
         ),
         ("killed_while_tuning", Needs::Root, tuning::killed_while_tuning),
+        ("killed_while_changing_routes", Needs::Root, tuning::killed_while_changing_routes),
+        (
+            "a_route_is_tuned_for_programs_that_know_nothing_of_it",
+            Needs::Root,
+            tuning::a_route_is_tuned_for_programs_that_know_nothing_of_it,
+        ),
         ("sysctls_of_hosts_are_reverted", Needs::Root, real_hosts::sysctls_of_hosts_are_reverted),
         (
             "udp_to_others_is_warned_about",

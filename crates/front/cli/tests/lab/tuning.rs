@@ -3,7 +3,8 @@
 
 use crate::private;
 use crate::program::{Ended, LONGHAUL, end, run, signal, start, until, worked};
-use host::{clock, netns::NetNs, sysctl};
+use host::kernel_route::KernelRoute;
+use host::{clock, netns::NetNs, route_table, sysctl};
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -164,4 +165,115 @@ pub(crate) fn a_labs_host_is_tuned() {
     signal("TERM", lab.id());
     let ended = end(lab);
     assert!(worked(&ended, 128 + 15), "{ended:?}");
+}
+
+/// What a route of the table may be: the default route, which a prefix gets a copy of, and the
+/// route of another prefix with metrics of its own.
+const ROUTES: &str = "set -e; ip link set lo up; ip link add v0 type veth peer name v1; \
+    ip link set v0 up; ip link set v1 up; ip addr add 10.0.0.1/24 dev v0; \
+    ip -6 addr add fd00::1/64 dev v0 nodad; ip route add default via 10.0.0.254 proto dhcp metric 100; \
+    ip route add 203.0.113.0/24 via 10.0.0.253 mtu lock 1400 initcwnd 20 congctl lock reno; \
+    ip -6 route add default via fd00::254; ip -6 route add 2001:db8::/32 via fd00::253 metric 7";
+
+/// Prefixes of both kinds and both families.
+const PREFIXES: [&str; 4] =
+    ["198.51.100.0/24", "203.0.113.0/24", "2001:db8:1::/48", "2001:db8::/32"];
+
+fn in_shell(namespace: &NetNs, script: &str) -> String {
+    let run = || Command::new("sh").args(["-c", script]).output();
+    let output = namespace.run(run).unwrap().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Killed by the kernel at any moment of changing a route and of its rollback, the next rollback
+/// leaves every byte of the routing table as it was.
+pub(crate) fn killed_while_changing_routes() {
+    let (namespace, folder) = (NetNs::create().unwrap(), private::directory());
+    in_shell(&namespace, ROUTES);
+    let state = folder.path();
+    let of = |prefix: &str| {
+        let all = route_table::around(prefix.parse().unwrap()).unwrap().covering;
+        all.iter().map(KernelRoute::body).collect::<Vec<_>>()
+    };
+    let table = || {
+        let four = namespace.run(|| [of(PREFIXES[0]), of(PREFIXES[1])]).unwrap();
+        // IPv6 counts uses of a route in it.
+        (four, in_shell(&namespace, "ip -d -4 route show table all; ip -d -6 route show table all"))
+    };
+    let before = table();
+    let apply = |prefix| {
+        let path =
+            ["--rate", "100mbit", "--rtt", "173ms", "--congestion", "reno", "--initcwnd", "33"];
+        let words = [&["apply", "--yes", "--route", prefix], &path[..]].concat();
+        tune(&namespace, state, &words)
+    };
+    let rollback = || end(tune(&namespace, state, &["rollback", "--all", "--yes"]));
+    let begun = clock::now();
+    for prefix in PREFIXES {
+        let ended = end(apply(prefix));
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    }
+    let whole = begun.elapsed().div_f64(PREFIXES.len() as f64);
+    let changed = table();
+    assert_eq!(changed.1.matches("initcwnd 33").count(), PREFIXES.len(), "{}", changed.1);
+    assert_eq!(changed.1.matches("proto 76").count(), 2, "{}", changed.1);
+    assert_eq!((rollback().code, table()), (Some(0), before.clone()));
+    let mut broken_off = 0;
+    for round in 0..KILLS {
+        let share = f64::from(round * 7 % KILLS) / f64::from(KILLS) * 1.2;
+        let prefix = PREFIXES[round as usize % PREFIXES.len()];
+        kill_after(apply(prefix), whole, share);
+        let status = end(tune(&namespace, state, &["status", "--json"])).stdout;
+        let status: Value = serde_json::from_str(&status).unwrap();
+        broken_off += u32::from(status["applied"][0]["broken_off"] == true);
+        if round % 2 == 0 {
+            kill_after(tune(&namespace, state, &["rollback", "--yes"]), whole, share / 2.0);
+        }
+        let ended = rollback();
+        assert_eq!(ended.code, Some(0), "{round}: {}{}", ended.stdout, ended.stderr);
+        assert_eq!(table(), before, "{round}: {}", ended.stdout);
+    }
+    eprintln!("{broken_off} of {KILLS} were killed between the journal and the end");
+}
+
+/// Connections over a changed route have its metrics, a stale copy is reported, and the printed
+/// commands do the same.
+pub(crate) fn a_route_is_tuned_for_programs_that_know_nothing_of_it() {
+    let (namespace, folder) = (NetNs::create().unwrap(), private::directory());
+    in_shell(&namespace, ROUTES);
+    let run = |words: &[&str]| end(tune(&namespace, folder.path(), words));
+    let path = ["--rate", "100mbit", "--rtt", "173ms", "--congestion", "reno", "--json"];
+    let on = |verb: &[&str], prefix| run(&[verb, &["--route", prefix], &path[..]].concat());
+    let before = in_shell(&namespace, "ip route");
+    let plan: Value = serde_json::from_str(&on(&["plan"], PREFIXES[0]).stdout).unwrap();
+    assert_eq!(
+        (&plan["schema"], &plan["change"]),
+        (&"longhaul.tune-route-plan/1".into(), &"copy".into())
+    );
+    assert!(on(&["apply", "--dry-run"], PREFIXES[0]).stdout.contains("\"dry_run\": true"));
+    assert_eq!(in_shell(&namespace, "ip route"), before);
+    let applied: Value =
+        serde_json::from_str(&on(&["apply", "--yes"], PREFIXES[0]).stdout).unwrap();
+    assert_eq!(applied["routes"][0]["outcome"], "set", "{applied}");
+    let metrics = "congctl reno";
+    assert!(in_shell(&namespace, "ip route get 198.51.100.7").contains(metrics));
+    assert!(!in_shell(&namespace, "ip route get 192.0.2.7").contains(metrics));
+    in_shell(&namespace, "ip route replace default via 10.0.0.252 proto dhcp metric 100");
+    let status = run(&["status", "--route", PREFIXES[0]]);
+    assert!(
+        status.stdout.contains("Stale: the route in force beyond it is now default via 10.0.0.252")
+    );
+    assert!(run(&["status", "--route", PREFIXES[1]]).stdout.contains("nothing"));
+    assert_eq!(run(&["rollback", "--yes", "--route", PREFIXES[0]]).code, Some(0));
+    in_shell(&namespace, "ip route replace default via 10.0.0.254 proto dhcp metric 100");
+    assert_eq!(in_shell(&namespace, "ip route"), before);
+    for commands in ["commands", "other_hosts"] {
+        let command = plan[commands][0].as_str().unwrap().replace("sudo ", "");
+        in_shell(&namespace, &command);
+        assert!(in_shell(&namespace, "ip route get 198.51.100.7").contains(metrics), "{command}");
+        in_shell(&namespace, "ip route del 198.51.100.0/24");
+    }
+    let refused = on(&["apply", "--yes", "--persist"], PREFIXES[0]);
+    assert!(refused.code == Some(2) && refused.stderr.contains("--persist"), "{}", refused.stderr);
 }

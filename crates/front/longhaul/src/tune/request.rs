@@ -2,10 +2,10 @@
 
 use super::TuneVerifyRequest;
 use crate::{Field, Problem};
-use record::{PlannedSetting, TunePlan, is_tuned_value};
+use record::{PlannedSetting, RoutePrefix, TunePlan, TuneRoutePlan, is_tuned_value};
 use serde::{Deserialize, Serialize};
-use tune::Goal;
-use units::{BitRate, Rtt};
+use tune::{Goal, RouteGoal};
+use units::{BitRate, ByteCount, Rtt};
 
 /// An operation on this host's settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -24,8 +24,21 @@ pub enum TuneRequest {
         #[serde(default)]
         dry_run: bool,
     },
+    /// Computes a plan for the route to one destination; changes nothing.
+    PlanRoute(RouteGoal),
+    /// Applies such a plan, and writes the previous metrics to a journal first.
+    ApplyRoute {
+        /// The plan.
+        plan: Box<TuneRoutePlan>,
+        /// True to change nothing, and only report what would be set.
+        #[serde(default)]
+        dry_run: bool,
+    },
     /// Restores the values from before the last apply.
     Rollback {
+        /// The destination of a route, to revert its metrics alone.
+        #[serde(default)]
+        route: Option<RoutePrefix>,
         /// True to revert every apply, the last one first.
         #[serde(default)]
         all: bool,
@@ -83,6 +96,41 @@ pub(super) fn check_target(rate: Option<BitRate>, rtt: Option<Rtt>) -> Result<()
     Ok(())
 }
 
+/// Checks the fields of a route's goal.
+///
+/// # Errors
+/// The invalid field, and the values that it accepts.
+pub(super) fn check_route_goal(goal: &RouteGoal) -> Result<(), Problem> {
+    let &RouteGoal { rate, rtt, streams, initcwnd, initrwnd, bytes, .. } = goal;
+    TuneGoal { goal: Goal::Target { rate, rtt, streams }, congestion: None }.check()?;
+    let windows = [
+        (Field::InitialWindow, initcwnd, 1..=1000),
+        (Field::InitialReceiveWindow, initrwnd, 1..=65_535),
+    ];
+    for (field, asked, accepted) in windows {
+        if let Some(asked) = asked.filter(|segments| !accepted.contains(segments)) {
+            let (least, most) = accepted.into_inner();
+            let accepted = format!("{least} to {most} segments");
+            return Err(Problem::field(field, format!("a window of {asked} segments"), accepted));
+        }
+    }
+    if bytes == Some(ByteCount::ZERO) {
+        return Err(Problem::field(Field::Bytes, "a transfer of no bytes", "1 or more"));
+    }
+    Ok(())
+}
+
+/// Checks that a plan for a route, which may have come from anywhere, has metrics of plans.
+fn check_route_plan(plan: &TuneRoutePlan) -> Result<(), Problem> {
+    match plan.metrics.is_valid() {
+        true => Ok(()),
+        false => {
+            let what = format!("{} is not part of any plan", plan.metrics);
+            Err(Problem::field(Field::Plan, what, "one that was computed for a goal"))
+        }
+    }
+}
+
 /// Checks that a plan, which may have come from anywhere, has settings of plans alone.
 fn check_plan(plan: &TunePlan) -> Result<(), Problem> {
     let is_of_plans = |one: &&PlannedSetting| is_tuned_value(&one.key, &one.planned);
@@ -105,6 +153,8 @@ impl TuneRequest {
             TuneRequest::Plan(goal) => goal.check(),
             TuneRequest::Verify(request) => request.check(),
             TuneRequest::Apply { plan, .. } => check_plan(plan),
+            TuneRequest::PlanRoute(goal) => check_route_goal(goal),
+            TuneRequest::ApplyRoute { plan, .. } => check_route_plan(plan),
             TuneRequest::Rollback { .. } | TuneRequest::Status => Ok(()),
         }
     }
@@ -125,6 +175,26 @@ mod tests {
         for streams in [0, 65_536] {
             let goal = Goal::Target { rate, rtt, streams };
             assert_eq!(field(TuneGoal { goal, congestion: None }), Field::Streams);
+        }
+    }
+
+    #[test]
+    fn a_wrong_field_of_a_route_is_named() {
+        let (rate, rtt) = (BitRate::from_bps(1_000_000_000), Rtt::from_micros(100_000));
+        let right = RouteGoal::new("192.0.2.0/24".parse().unwrap(), rate, rtt);
+        let check = |goal: &RouteGoal| TuneRequest::PlanRoute(goal.clone()).check();
+        assert_eq!(check(&RouteGoal { initcwnd: Some(1000), ..right.clone() }), Ok(()));
+        let new = || right.clone();
+        for (goal, field) in [
+            (RouteGoal { rate: BitRate::ZERO, ..new() }, Field::Rate),
+            (RouteGoal { rtt: Rtt::ZERO, ..new() }, Field::Rtt),
+            (RouteGoal { streams: 0, ..new() }, Field::Streams),
+            (RouteGoal { initcwnd: Some(0), ..new() }, Field::InitialWindow),
+            (RouteGoal { initcwnd: Some(1001), ..new() }, Field::InitialWindow),
+            (RouteGoal { initrwnd: Some(65_536), ..new() }, Field::InitialReceiveWindow),
+            (RouteGoal { bytes: Some(ByteCount::ZERO), ..new() }, Field::Bytes),
+        ] {
+            assert_eq!(check(&goal).unwrap_err().remedy.unwrap().field, field);
         }
     }
 

@@ -4,7 +4,7 @@
 use super::{
     Style,
     line::{Line, block, labelled},
-    settings, style,
+    settings, style, tune_route,
 };
 use crate::calendar;
 use record::{
@@ -47,7 +47,7 @@ pub fn tune_plan(plan: &TunePlan, style: &Style) -> String {
     block(lines)
 }
 
-fn row(style: &Style, label: &str, text_style: anstyle::Style, text: &str) -> Vec<Line> {
+pub(super) fn row(style: &Style, label: &str, text_style: anstyle::Style, text: &str) -> Vec<Line> {
     labelled(style, 0, (style::STRONG, label), COLUMN, (text_style, text))
 }
 
@@ -109,7 +109,7 @@ pub fn tune_applied(applied: &TuneApplied, undo: &str, style: &Style) -> String 
     block(lines)
 }
 
-fn plural(count: usize) -> &'static str {
+pub(super) fn plural(count: usize) -> &'static str {
     if count == 1 { "" } else { "s" }
 }
 
@@ -129,6 +129,9 @@ pub fn tune_rolled_back(undone: &TuneRollback, style: &Style) -> String {
     let mut lines = row(style, "Rollback", style::PLAIN, &(count + &remain));
     for one in &undone.settings {
         lines.extend(restored(one, style));
+    }
+    for one in &undone.routes {
+        lines.extend(tune_route::reverted(one, style));
     }
     for note in &undone.notes {
         lines.extend(row(style, "Note", style::PLAIN, note));
@@ -204,6 +207,9 @@ fn applied_plan(holding: &AppliedPlan, now_s: u64, style: &Style) -> Vec<Line> {
     for one in &holding.settings {
         lines.extend(setting_status(one, style));
     }
+    for one in &holding.routes {
+        lines.extend(tune_route::status(one, style));
+    }
     if let Some(file) = &holding.file {
         let how = match file.status {
             SettingStatus::AsSet => "unchanged",
@@ -269,6 +275,7 @@ mod tests {
             undone: 1,
             remain: 1,
             settings: all.map(|state| undone(state, "because … of µ")).to_vec(),
+            routes: all.map(tune_route::tests::undone).to_vec(),
             notes: vec!["a note that goes on for a while, so that it has to be wrapped".into()],
         };
         for style in styles() {
@@ -281,6 +288,8 @@ mod tests {
             "! net.ipv4.tcp_rmem = 4 5 6: restored, overwriting another program's value 1 2 3",
             "! net.ipv4.tcp_rmem = 1 2 3: left unchanged; because",
             "x net.ipv4.tcp_rmem = 1 2 3: not restored",
+            "- 192.0.2.0/24 metric 100: the copy is deleted",
+            "! 192.0.2.0/24 metric 100: left unchanged",
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }
@@ -303,6 +312,9 @@ mod tests {
             interrupted,
             earlier_boot,
             settings: [AsSet, AsBefore, Foreign, Gone, Unreadable].map(held).to_vec(),
+            routes: [AsSet, AsBefore, Foreign, Gone, Unreadable]
+                .map(tune_route::tests::applied)
+                .to_vec(),
             file: None,
         };
         let status = TuneStatus {
@@ -324,6 +336,9 @@ mod tests {
             "! net.ipv4.tcp_rmem = 1 2 3; was set to 7 8 9 (before: 4 5 6)",
             "! net.ipv4.tcp_rmem = unreadable",
             "j belongs to another network namespace (net:[42])",
+            "+ 192.0.2.0/24 metric 100: congctl bbr initcwnd 44",
+            "! 192.0.2.0/24 metric 100: congctl cubic; was set to congctl bbr initcwnd 44",
+            "! Stale: the route in force is now another",
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }

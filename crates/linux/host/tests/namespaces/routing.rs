@@ -1,8 +1,11 @@
 //! Devices and routes of a host with several devices.
 
+use host::kernel_route::KernelRoute;
 use host::netlink::{DeviceDrops, Netlink, Route};
 use host::netns::NetNs;
+use host::route_table;
 use host::tun::Tun;
+use record::{RouteMetrics, RoutePrefix};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::process::Command;
@@ -62,6 +65,7 @@ pub(crate) fn has_ip() -> bool {
 pub(crate) fn run() -> i32 {
     NetNs::create().unwrap().run(routes).unwrap();
     NetNs::create().unwrap().run(many).unwrap();
+    NetNs::create().unwrap().run(metrics_and_back).unwrap();
     0
 }
 
@@ -142,4 +146,122 @@ fn many() {
         let (kind, text) = refusal(vec![wrong]);
         assert_eq!(kind, io::ErrorKind::InvalidInput, "{text}");
     }
+}
+
+/// Routes of every kind whose metrics can be changed, and that come back to the byte.
+const CHANGEABLE: [&str; 14] = [
+    "default via 10.0.0.9 dev a onlink",
+    "default via 10.0.0.8 dev b onlink metric 600 proto dhcp",
+    "192.0.2.0/24 via 10.0.0.9 dev a onlink src 10.0.0.1 metric 50 mtu lock 1400 initcwnd 20 \
+     rto_min 200ms features ecn quickack 1 congctl lock reno",
+    "192.0.2.0/24 via 10.0.0.8 dev b onlink metric 60",
+    "198.51.100.0/24 dev a scope link realms 7",
+    "203.0.113.0/24 nexthop via 10.0.0.9 dev a weight 3 onlink nexthop via 10.0.0.8 dev b onlink",
+    "203.0.114.0/24 via inet6 fd00::9 dev a onlink",
+    "203.0.115.0/24 dev b proto kernel scope link initrwnd 14",
+    "default via fd00::9 dev a onlink metric 100 pref high",
+    "2001:db8::/32 via fd00::9 dev a onlink proto static initcwnd 12 congctl reno",
+    "2001:db8::/32 via fd00::8 dev b onlink metric 2000",
+    "2001:db9::/32 dev b src fd00::1 mtu 1300",
+    "2001:dba::/32 nexthop via fd00::9 dev a onlink nexthop via fd00::8 dev b onlink weight 4",
+    "2001:dbb::1 dev a metric 7",
+];
+
+/// Routes that are refused.
+const REFUSED: [(&str, &str); 6] = [
+    ("blackhole 100.64.0.0/24", "type blackhole"),
+    ("unreachable 2001:dbc::/32", "type unreachable"),
+    ("100.64.1.0/24 dev a tos 0x10", "TOS"),
+    ("2001:dbd::/32 via fd00::9 dev a onlink expires 500", "expires"),
+    ("2001:dbe::/32 dev a proto ra", "proto ra"),
+    ("2001:dbf::/32 dev a proto kernel", "proto kernel"),
+];
+
+fn add(route: &str) {
+    let words: Vec<&str> = route.split_whitespace().collect();
+    let six = if route.contains("::") && !route.contains("inet6") { "-6" } else { "-4" };
+    let output = Command::new("ip").args([six, "route", "add"]).args(words).output().unwrap();
+    assert!(output.status.success(), "{route}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Both tables as `ip` shows them, without what counts down, and every byte of IPv4's, whose routes
+/// have no counters.
+fn tables() -> (String, Vec<Vec<u8>>) {
+    let four = CHANGEABLE.map(prefix_of).into_iter().filter(RoutePrefix::is_ipv4);
+    let bodies = four.flat_map(to).map(|route| route.body()).collect();
+    let text = ip(&["-d", "-4", "route", "show", "table", "all"])
+        + &ip(&["-d", "-6", "route", "show", "table", "all"]);
+    let words = |line: &str| {
+        let mut words: Vec<&str> = line.split(' ').collect();
+        if let Some(at) = words.iter().position(|word| *word == "expires") {
+            words.remove(at + 1);
+        }
+        words.join(" ")
+    };
+    (text.lines().map(words).collect::<Vec<_>>().join("\n"), bodies)
+}
+
+fn prefix_of(route: &str) -> RoutePrefix {
+    let six = route.contains("::") && !route.contains("inet6");
+    let words = || route.split_whitespace();
+    let prefix = words().find(|word| word.contains(['/', ':'])).unwrap_or("");
+    match (words().next(), six) {
+        (Some("default"), true) => "::/0".parse().unwrap(),
+        (Some("default"), false) => "0.0.0.0/0".parse().unwrap(),
+        _ => prefix.parse().unwrap(),
+    }
+}
+
+fn to(prefix: RoutePrefix) -> Vec<KernelRoute> {
+    let all = route_table::around(prefix).unwrap().covering;
+    all.into_iter().filter(|one| one.prefix() == prefix).collect()
+}
+
+fn metrics_and_back() {
+    let host = Host::new();
+    CHANGEABLE.iter().for_each(|route| add(route));
+    REFUSED.iter().for_each(|(route, _)| add(route));
+    route_table::may_change().unwrap();
+    let before = tables();
+    let tuned =
+        RouteMetrics { congctl: Some("cubic".to_owned()), initcwnd: Some(44), initrwnd: Some(33) };
+    let mut changed = 0;
+    for route in CHANGEABLE.map(prefix_of).iter().flat_map(|prefix| to(*prefix)) {
+        assert_eq!(route.unsupported(), None, "{route:?}");
+        let wanted = route.with_tcp_metrics(&tuned);
+        route_table::replace(&wanted).unwrap();
+        let now = to(route.prefix());
+        let now = now.iter().find(|one| one.priority() == route.priority()).unwrap();
+        assert!(now.is_same_request(&wanted) && now.is_same_path(&route), "{now:?} {wanted:?}");
+        assert_ne!(tables(), before);
+        route_table::replace(&now.with_tcp_metrics(&route.tcp_metrics())).unwrap();
+        assert_eq!(tables(), before, "{}", route.path_words());
+        // A copy, which alone may be deleted.
+        let longer = if route.prefix().is_ipv4() { "192.88.99.0/24" } else { "2001:db8:ffff::/48" };
+        let copy = route.copied_to(longer.parse().unwrap()).with_tcp_metrics(&tuned);
+        route_table::add(&copy).unwrap();
+        let read = to(copy.prefix());
+        let Some(read) = read.first().filter(|one| one.is_own() && one.is_same_path(&route)) else {
+            panic!("{copy:?} {read:?}");
+        };
+        assert_eq!(read.tcp_metrics(), tuned);
+        assert_eq!(route_table::add(&copy).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(route_table::delete(&route).unwrap_err().kind(), io::ErrorKind::NotFound);
+        route_table::delete(read).unwrap();
+        assert_eq!(tables(), before, "{}", route.path_words());
+        changed += 1;
+    }
+    assert!(changed > CHANGEABLE.len(), "routes to a prefix count once for each mention");
+    for (route, says) in REFUSED {
+        let all = to(prefix_of(route));
+        let why = all[0].unsupported().unwrap().to_string();
+        assert!(all.len() == 1 && why.contains(says), "{route}: {why}");
+    }
+    let gone =
+        to("2001:dbb::1".parse().unwrap()).remove(0).copied_to("2001:dbc:1::/48".parse().unwrap());
+    assert_eq!(route_table::replace(&gone).unwrap_err().kind(), io::ErrorKind::NotFound);
+    let lookup = |address: &str| route_table::lookup(address.parse().unwrap()).unwrap();
+    assert_eq!(lookup("203.0.115.7").prefix().to_string(), "203.0.115.0/24");
+    assert_eq!((lookup("2001:db9::1").table(), lookup("10.0.0.1").is_local()), (254, true));
+    drop(host);
 }

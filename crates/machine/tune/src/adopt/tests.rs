@@ -22,6 +22,7 @@ fn journal(key: &str, file: Option<&str>) -> String {
         at_s: 1_700_000_000,
         identity: here(),
         goal: "1 Gbit/s over 100 ms".to_owned(),
+        routes: Vec::new(),
         entries: vec![entry(key)],
     };
     let change = |text: &str| FileChange { before: Some(text.into()), planned: String::new() };
@@ -57,6 +58,7 @@ impl StateFolders {
         let disk = HostDisk { journals: self.new.clone(), trust: Trust::Owner };
         let tuner = Tuner {
             settings: &ThisHost,
+            routes: &ThisHost,
             disk: &disk,
             folder: &self.new,
             persisted: &self.precious,

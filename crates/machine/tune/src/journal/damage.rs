@@ -1,6 +1,7 @@
 //! Damage to a journal.
 
 use crate::persist::BootFileError;
+use record::RoutePrefix;
 
 /// The part of a journal that Longhaul cannot have written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -30,6 +31,14 @@ pub enum Damage {
     OtherSetting { key: String },
     #[error("it gives {key} a value in the wrong format")]
     Value { key: String },
+    #[error("it gives the route to {prefix} metrics out of range")]
+    Metrics { prefix: RoutePrefix },
+    #[error("it has the route to {prefix} twice, or more routes than Longhaul changes")]
+    Routes { prefix: RoutePrefix },
+    #[error("the route to {prefix} was not planned")]
+    RouteNotPlanned { prefix: RoutePrefix },
+    #[error("it is of several kinds of settings")]
+    Mixed,
     #[error(transparent)]
     BootFile(#[from] BootFileError),
 }

@@ -18,6 +18,7 @@ fn begun() -> Begun {
             network_cookie: None,
         },
         goal: "100 Mbit/s over 173 ms".to_owned(),
+        routes: Vec::new(),
         entries: vec![entry("net.ipv4.tcp_rmem"), entry("net.ipv4.tcp_wmem")],
     }
 }
@@ -74,7 +75,7 @@ fn a_changed_byte_is_detected() {
 
 #[test]
 fn another_version_and_another_target_are_refused() {
-    let later = Begun { schema: "longhaul.tune-journal/2".into(), ..begun() };
+    let later = Begun { schema: "longhaul.tune-journal/3".into(), ..begun() };
     let error = parse(&Line::Begun(later).text().unwrap()).unwrap_err();
     assert!(matches!(error, JournalError::Version { .. }), "{error}");
     let mut elsewhere = begun();

@@ -3,6 +3,7 @@
 
 use crate::defaults::DEFAULTS;
 use host::directory::Trust;
+use host::kernel_route::KernelRoute;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::fs;
@@ -34,6 +35,10 @@ pub(crate) struct Fake {
     pub(crate) frozen: Cell<bool>,
     /// Settings with a maximum.
     pub(crate) bounds: RefCell<BTreeMap<String, u64>>,
+    /// The main routing table.
+    pub(crate) routes: RefCell<Vec<KernelRoute>>,
+    /// The error of each change of a route.
+    pub(crate) no_routes: Cell<Option<i32>>,
 }
 
 impl Fake {
@@ -55,6 +60,8 @@ impl Fake {
             refusing: RefCell::default(),
             frozen: Cell::new(false),
             bounds: RefCell::default(),
+            routes: RefCell::default(),
+            no_routes: Cell::new(None),
         };
         for (key, value) in DEFAULTS {
             fake.put(key, value);
@@ -98,6 +105,7 @@ impl Fake {
     pub(crate) fn tuner(&self) -> Tuner<'_> {
         Tuner {
             settings: self,
+            routes: self,
             disk: self,
             folder: &self.state,
             persisted: &self.conf,
@@ -126,13 +134,17 @@ impl Fake {
         self.dead.replace(false)
     }
 
-    fn alive(&self) -> io::Result<()> {
+    pub(crate) fn alive(&self) -> io::Result<()> {
         if self.dead.get() { Err(io::Error::other("killed")) } else { Ok(()) }
     }
 
     /// One operation that changes something. A process killed in it does not learn how far
     /// it got.
-    fn step<T>(&self, half: impl FnOnce(), whole: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    pub(crate) fn step<T>(
+        &self,
+        half: impl FnOnce(),
+        whole: impl FnOnce() -> io::Result<T>,
+    ) -> io::Result<T> {
         self.alive()?;
         match self.death.get() {
             None => return whole(),

@@ -5,7 +5,10 @@
 
 mod defaults;
 mod fake;
+mod fake_routes;
 mod killed;
 mod model;
 mod others;
 mod plans;
+mod route_plans;
+mod routes;

@@ -8,7 +8,7 @@ use crate::failure::{DONE, FAILED, Outcome};
 use clap::Args;
 use host::signals;
 use longhaul::tune::{Decision, Foreign};
-use record::{RevertOutcome, TuneStatus};
+use record::{RevertOutcome, RoutePrefix, TuneStatus};
 use report::terminal;
 use std::path::Path;
 
@@ -25,6 +25,9 @@ pub(super) struct RollbackArgs {
     /// Revert every apply, latest first
     #[arg(long)]
     all: bool,
+    /// Revert only metrics of the route to PREFIX
+    #[arg(long, value_name = "PREFIX")]
+    route: Option<RoutePrefix>,
 }
 
 const EXAMPLES: &str = "\
@@ -32,6 +35,7 @@ Examples:
   sudo longhaul tune rollback
   sudo longhaul tune rollback --yes --all
   sudo longhaul tune rollback --yes --force
+  sudo longhaul tune rollback --yes --route 192.0.2.0/24
   longhaul tune rollback --yes --in-lab server
 
 Also works after a killed apply or a power failure. Exit code 1 if a value was
@@ -40,7 +44,11 @@ skipped because someone else has changed it.";
 /// Show applied plans, their age, and values that differ now
 #[derive(Debug, Args)]
 #[command(after_help = STATUS_EXAMPLES)]
-pub(super) struct StatusArgs {}
+pub(super) struct StatusArgs {
+    /// Show only metrics of the route to PREFIX
+    #[arg(long, value_name = "PREFIX")]
+    route: Option<RoutePrefix>,
+}
 
 const STATUS_EXAMPLES: &str = "\
 Examples:
@@ -49,7 +57,7 @@ Examples:
 
 pub(super) fn run(args: &RollbackArgs, host: &Host<'_>, console: &mut Console) -> Outcome {
     let &Host { tuned, as_json, .. } = host;
-    let status = tuned.status()?;
+    let status = of_route(tuned.status()?, args.route);
     say_where(&status, tuned.journals(), console);
     if !args.yes && !status.applied.is_empty() {
         console.say(&terminal::tune_status(&status, &console.err));
@@ -71,7 +79,8 @@ pub(super) fn run(args: &RollbackArgs, host: &Host<'_>, console: &mut Console) -
         (false, true) => Decision::Keep,
         (false, false) => ask_about(foreign),
     };
-    let done = tuned.rollback(args.all, &mut |event| say(&event, console), &mut decide)?;
+    let done =
+        tuned.rollback(args.route, args.all, &mut |event| say(&event, console), &mut decide)?;
     let text = if as_json {
         console::json(&done)?
     } else {
@@ -79,7 +88,9 @@ pub(super) fn run(args: &RollbackArgs, host: &Host<'_>, console: &mut Console) -
     };
     console.print(&text);
     let kept = |state| matches!(state, RevertOutcome::Failed | RevertOutcome::Left);
-    let unfinished = done.settings.iter().any(|one| kept(one.state) && !one.note.is_empty());
+    let settings = done.settings.iter().map(|one| (one.state, &one.note));
+    let routes = done.routes.iter().map(|one| (one.state, &one.note));
+    let unfinished = settings.chain(routes).any(|(state, note)| kept(state) && !note.is_empty());
     Ok(if unfinished { FAILED } else { DONE })
 }
 
@@ -107,9 +118,17 @@ fn ask_about(foreign: &Foreign<'_>) -> Decision {
     }
 }
 
-pub(super) fn status(host: &Host<'_>, console: &mut Console) -> Outcome {
+/// The status without plans that are not for the route to a prefix, if there is one.
+fn of_route(mut status: TuneStatus, route: Option<RoutePrefix>) -> TuneStatus {
+    if let Some(prefix) = route {
+        status.applied.retain(|plan| plan.routes.iter().any(|one| one.prefix == prefix));
+    }
+    status
+}
+
+pub(super) fn status(args: &StatusArgs, host: &Host<'_>, console: &mut Console) -> Outcome {
     let &Host { tuned, as_json, .. } = host;
-    let status = tuned.status()?;
+    let status = of_route(tuned.status()?, args.route);
     say_where(&status, tuned.journals(), console);
     let text = if as_json {
         console::json(&status)?
