@@ -110,6 +110,19 @@ mod tests {
     }
 
     #[test]
+    fn a_buffer_that_is_all_in_flight_is_the_limit_at_a_remote_sender() {
+        let mut m = sampled(samples(20.0, 26.0, |_, s| {
+            (s.in_flight_bytes, s.unsent_bytes) = (68_000, 0);
+            (s.cwnd_bytes, s.delivery_app_limited) = (230_000, true);
+        }));
+        m.streams[0].congestion = Some("bbr".to_owned());
+        m.streams[0].reverse = true;
+        m.spec.direction = record::Direction::Reverse;
+        let found = crate::explain(&m);
+        assert_eq!(found.limit, Some(Limit::SendBuffer), "{found:?}");
+    }
+
+    #[test]
     fn the_buffer_over_the_rtt_is_the_prediction() {
         let mut example = Example::new(48.0, 173.0).on_path(100);
         example.e.held = Some(ByteCount::from_bytes(1 << 20));

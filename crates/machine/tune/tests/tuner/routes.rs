@@ -387,7 +387,7 @@ fn journals_with_more_than_metrics_are_refused() {
         ),
         (
             V2,
-            vec![right.replace("}]", "}]").replacen(
+            vec![right.replacen(
                 "[{",
                 &format!(
                     "[{{\"prefix\":\"{CHANGED}\",\"priority\":0,\"change\":\"copy\",{metrics}}},{{"
