@@ -323,15 +323,16 @@ impl MemInfo {
     pub fn of(socket: &impl AsFd) -> io::Result<Self> {
         let mut words = [0u32; 9];
         let length = sys::get_option(socket, libc::SOL_SOCKET, libc::SO_MEMINFO, &mut words)?;
-        if length < 4 * size_of::<u32>() {
+        if length < 6 * size_of::<u32>() {
             return Err(io::Error::from(io::ErrorKind::UnexpectedEof));
         }
         Ok(Self::from_words(words))
     }
 
-    /// The first four of nine words: `SK_MEMINFO_RMEM_ALLOC`, `RCVBUF`, `WMEM_ALLOC`, `SNDBUF`.
+    /// Of nine words `SK_MEMINFO_RMEM_ALLOC`, `RCVBUF`, `SNDBUF` and `WMEM_QUEUED`; `WMEM_ALLOC` is
+    /// what devices have not sent yet.
     pub(crate) fn from_words(words: [u32; 9]) -> Self {
-        let [receive_used, receive_buffer, send_used, send_buffer, ..] = words;
+        let [receive_used, receive_buffer, _, send_buffer, _, send_used, ..] = words;
         MemInfo { receive_used, receive_buffer, send_used, send_buffer }
     }
 }
