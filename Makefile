@@ -53,6 +53,7 @@ bench:
 	$(CARGO) bench --locked -p longhaul-cli --bench measure
 	$(CARGO) bench --locked -p longhaul-cli --bench capture
 	$(CARGO) bench --locked -p longhaul-cli --bench copy
+	$(CARGO) bench --locked -p longhaul-cli --bench boost
 	$(CARGO) bench --locked -p longhaul-cli --bench udt
 	$(CARGO) bench --locked -p longhaul-cli --bench watch
 	$(CARGO) bench --locked -p longhaul-cli --bench large_study

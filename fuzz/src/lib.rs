@@ -29,6 +29,8 @@ targets! {
     websocket_frames,
     websocket_upgrade,
     webtransport_head,
+    proxy_handshake,
+    boost_lane,
     copy_messages,
     copy_receiver,
     agent_requests,

@@ -30,6 +30,20 @@ macro_rules! fields {
 fields! {
     /// Memory for packets waiting to be written.
     Buffer = "buffer",
+    /// Targets that a far box allows.
+    Allow = "allow",
+    /// The far box of a pair.
+    Far = "far",
+    /// Forwarded ports.
+    Forward = "forwards",
+    /// Files with the keys of a pair.
+    KeyFiles = "key_files",
+    /// Connections between two boxes that are kept ready.
+    Lanes = "lanes",
+    /// The time that flows have to end.
+    Drain = "drain_s",
+    /// The maximum number of flows at a time.
+    MaxFlows = "max_flows",
     /// A connection of a file with several.
     Connection = "connection",
     /// Files to read.

@@ -1,9 +1,9 @@
 //! The TCP metrics of a route that Longhaul changes on a host (ip-route(8)), and the prefix
 //! whose route they belong to: a journal with anything else was not written by it.
 
+use core::net::IpAddr;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::net::IpAddr;
 use std::str::FromStr;
 
 /// Longest name of a congestion control: the kernel's `TCP_CA_NAME_MAX` is 16, including the

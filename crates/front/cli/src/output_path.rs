@@ -40,11 +40,15 @@ mod tests {
     use std::any::TypeId;
 
     /// Flags whose paths are read, or written to without a name (`doctor --disk`).
-    const INPUTS: [&str; 40] = [
+    const INPUTS: [&str; 44] = [
         "baseline --compare",
         "baseline --notes",
         "baseline --servers",
         "baseline --token-file",
+        "boost far --key-file",
+        "boost near --key-file",
+        "boost near --token-file",
+        "boost run --key-file",
         "copy --token-file",
         "doctor --disk",
         "doctor --read",

@@ -9,7 +9,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("Explain", &["explain", "doctor", "capture", "pcap"]),
     ("Tune", &["tune", "bdp", "calc"]),
     ("Labs and studies", &["demo", "lab", "study"]),
-    ("Files", &["copy"]),
+    ("Accelerate", &["copy", "boost"]),
     ("Other", &["iperf3", "iperf2", "agent", "completions", "man", "help"]),
 ];
 

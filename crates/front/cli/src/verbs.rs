@@ -3,6 +3,7 @@
 pub(crate) mod agent;
 pub(crate) mod baseline;
 pub(crate) mod bdp;
+pub(crate) mod boost;
 pub(crate) mod calc;
 pub(crate) mod capture;
 pub(crate) mod copy;

@@ -10,10 +10,12 @@
 //! |---|---|
 //! | `iperf2` | datagrams of any sources at an iperf 2 server, in virtual time |
 //! | `wire` | what a peer of a test sends: iperf3's and iperf 2's messages |
+//! | `boost` | what a box sends over a lane |
 //! | `agent` | what an agent and whoever started it send |
 //! | `copy`, `copy_receiver` | what a peer of a copy sends |
 //! | `udt` | datagrams of a UDT peer, and of anyone |
 //! | `websocket_peer` | what a WebSocket or WebTransport client or server sends |
+//! | `proxy_client` | what a client of a SOCKS5 or HTTP CONNECT proxy sends |
 //! | `kernel` | what the kernel answers: netlink, ICMP errors |
 //! | `captures` | capture files, packets in them, two captures aligned |
 //! | `analysis` | display filters; TCP segments and fragments of packets |
@@ -22,12 +24,14 @@
 
 mod agent;
 mod analysis;
+mod boost;
 mod captures;
 mod copy;
 mod copy_receiver;
 mod files;
 mod iperf2;
 mod kernel;
+mod proxy_client;
 pub mod seeds;
 mod study_database;
 mod udt;
@@ -39,7 +43,7 @@ pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target. `fuzz/seeds` has a directory for each, and `fuzz/src/lib.rs`
 /// a test.
-pub const TARGETS: [Target; 40] = [
+pub const TARGETS: [Target; 42] = [
     ("iperf3_framing", wire::iperf3_framing),
     ("iperf3_params", wire::iperf3_params),
     ("iperf3_results", wire::iperf3_results),
@@ -53,6 +57,8 @@ pub const TARGETS: [Target; 40] = [
     ("websocket_frames", websocket_peer::frames),
     ("websocket_upgrade", websocket_peer::upgrade),
     ("webtransport_head", websocket_peer::session_head),
+    ("proxy_handshake", proxy_client::handshake),
+    ("boost_lane", boost::lane),
     ("copy_messages", copy::messages),
     ("copy_receiver", copy_receiver::copies),
     ("agent_requests", agent::requests),

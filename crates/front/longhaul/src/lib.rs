@@ -18,6 +18,7 @@
 //! The functions of the modules, which [`run`] calls, have the types of a single use case.
 
 pub mod baseline;
+pub mod boost;
 pub mod calc;
 pub mod capture;
 pub mod copy;
@@ -110,6 +111,8 @@ pub enum Request {
     Server(Box<server::ServerRequest>),
     /// Files copied to or from another host.
     Copy(copy::CopyRequest),
+    /// A box of a pair that splits TCP connections.
+    Boost(Box<boost::BoostRequest>),
     /// A calculation.
     Calc(calc::CalcRequest),
     /// Bandwidth-delay product, window and buffers of a path.
@@ -124,6 +127,8 @@ pub enum Request {
 pub enum Event {
     /// Events of [`baseline::run`].
     Baseline(baseline::BaselineEvent),
+    /// Events of [`boost::run`].
+    Boost(boost::BoostEvent),
     /// Events of [`capture::run`].
     Capture(capture::CaptureEvent),
     /// Events of [`explain::run`].
@@ -167,6 +172,8 @@ pub enum Event {
 pub enum Document {
     /// Document of [`baseline::run`].
     Baseline(Box<record::BaselineReport>),
+    /// Document of [`boost::run`].
+    Boost(boost::BoostDocument),
     /// Document of [`capture::run`].
     Capture(capture::CaptureDocument),
     /// Document of [`explain::run`].
@@ -231,6 +238,7 @@ impl Request {
     pub fn check(&self) -> Result<(), Problem> {
         match self {
             Request::Baseline(request) => request.check()?,
+            Request::Boost(request) => request.check()?,
             Request::Capture(request) => request.check()?,
             Request::Explain(request) => request.check()?,
             Request::Interfaces => {}
@@ -280,6 +288,10 @@ pub fn run(
             &mut |event| on_event(Event::Baseline(event)),
             stop,
         )?)),
+        Request::Boost(request) => {
+            let on_event = &mut |event| on_event(Event::Boost(event));
+            Document::Boost(boost::run(&request, on_event, stop)?)
+        }
         Request::Capture(_) => {
             let mut observe = |event| on_event(Event::Capture(event));
             Document::Capture(helper_process::run(&request, &mut observe, stop)?)

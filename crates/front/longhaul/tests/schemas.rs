@@ -12,12 +12,14 @@ use std::path::PathBuf;
 /// Every document by the name of its file: its `schema` member without the prefix.
 fn schemas() -> BTreeMap<&'static str, Schema> {
     use longhaul::{
-        capture, copy, doctor, explain, lab, ndt7, pcap, responsiveness, server, study,
+        boost, capture, copy, doctor, explain, lab, ndt7, pcap, responsiveness, server, study,
     };
     use longhaul::{test, tune};
     BTreeMap::from([
         ("baseline-1", schema_for!(record::BaselineReport)),
         ("bdp-1", schema_for!(model::BdpReport)),
+        ("boost-1", schema_for!(boost::BoostDocument)),
+        ("boost-event-1", schema_for!(boost::BoostLine<'static>)),
         ("calc-1", schema_for!(model::calc::CalcResult)),
         ("capture-1", schema_for!(capture::CaptureDocument)),
         ("copy-1", schema_for!(copy::CopyDocument)),

@@ -11,7 +11,9 @@
 //! where the replies arrive); that setting is left to the host's administrator.
 
 use crate::netlink_message::{nest, text};
-use crate::nfnetlink::{Nfnetlink, Request, data, expression, kind, number};
+use crate::nfnetlink::{
+    Nfnetlink, REGISTER, Request, data, expression, header, is, kind, meta, number,
+};
 use std::io;
 use std::net::IpAddr;
 
@@ -68,31 +70,15 @@ fn rule(name: &str, (prefix, length): (IpAddr, u8)) -> Request {
     let mask: Vec<u8> = bits.map(|bits| !0xff_u8.checked_shr(bits.into()).unwrap_or(0)).collect();
     let wanted: Vec<u8> = address.iter().zip(&mask).map(|(byte, mask)| byte & mask).collect();
     let size = u32::from(if prefix.is_ipv4() { 4u8 } else { 16 });
-    let register = libc::NFT_REG_1.cast_unsigned();
-    let is = |wanted: &[u8]| {
-        let equal = number(2, libc::NFT_CMP_EQ.cast_unsigned());
-        expression("cmp", &[number(1, register), equal, data(3, wanted)])
-    };
     let expressions = [
-        expression(
-            "meta",
-            &[number(1, register), number(2, libc::NFT_META_NFPROTO.cast_unsigned())],
-        ),
+        meta(libc::NFT_META_NFPROTO),
         is(&[u8::try_from(family).unwrap_or_default()]),
-        expression(
-            "payload",
-            &[
-                number(1, register),
-                number(2, libc::NFT_PAYLOAD_NETWORK_HEADER.cast_unsigned()),
-                number(3, offset),
-                number(4, size),
-            ],
-        ),
+        header(libc::NFT_PAYLOAD_NETWORK_HEADER, offset, size),
         expression(
             "bitwise",
             &[
-                number(1, register),
-                number(2, register),
+                number(1, REGISTER),
+                number(2, REGISTER),
                 number(3, size),
                 data(4, &mask),
                 data(5, &vec![0; mask.len()]),

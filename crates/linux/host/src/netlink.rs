@@ -264,10 +264,12 @@ pub(crate) struct Change {
 }
 
 impl Change {
-    /// Creates an object, and fails if there is one. What sets an existing device creates nothing:
-    /// the kernel ignores these flags.
+    /// Creates an object, and fails if there is one, or deletes one. What sets an existing device
+    /// creates nothing: the kernel ignores these flags.
     pub(crate) fn new(kind: u16, fixed: Vec<u8>, attributes: Vec<Vec<u8>>) -> Self {
-        Change { kind, flags: libc::NLM_F_CREATE | libc::NLM_F_EXCL, fixed, attributes }
+        let creates = libc::NLM_F_CREATE | libc::NLM_F_EXCL;
+        let flags = if is_deletion(kind) { 0 } else { creates };
+        Change { kind, flags, fixed, attributes }
     }
 
     /// The same with these flags.
@@ -310,6 +312,12 @@ impl Device {
 /// Changes per datagram. Even if all fail, their acknowledgements (1 KiB each in
 /// the kernel's accounting) fit the socket's default buffer of 208 KiB.
 const BATCH: usize = 64;
+
+/// True for `RTM_DEL…`, where the flag `NLM_F_EXCL` means a deletion in bulk. Types come in groups of
+/// four: new, delete, get, set (linux/rtnetlink.h).
+const fn is_deletion(kind: u16) -> bool {
+    kind % 4 == 1
+}
 
 /// A change rejected by the kernel.
 struct RejectedChange {

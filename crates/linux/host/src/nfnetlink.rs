@@ -95,6 +95,34 @@ pub(crate) fn data(kind: u16, value: &[u8]) -> Vec<u8> {
     nest(kind, &[attribute(1, value)])
 }
 
+/// Loads a property of the packet (`NFT_META_*`) into the first register.
+pub(crate) fn meta(key: libc::c_int) -> Vec<u8> {
+    expression("meta", &[number(1, REGISTER), number(2, key.cast_unsigned())])
+}
+
+/// Loads bytes of a header (`NFT_PAYLOAD_*`) into the first register.
+pub(crate) fn header(base: libc::c_int, offset: u32, length: u32) -> Vec<u8> {
+    let place = [number(2, base.cast_unsigned()), number(3, offset), number(4, length)];
+    expression("payload", &[&[number(1, REGISTER)], &place[..]].concat())
+}
+
+/// Continues if the first register has this value.
+pub(crate) fn is(value: &[u8]) -> Vec<u8> {
+    compare(libc::NFT_CMP_EQ, value)
+}
+
+/// Continues if the first register has another value.
+pub(crate) fn is_not(value: &[u8]) -> Vec<u8> {
+    compare(libc::NFT_CMP_NEQ, value)
+}
+
+fn compare(how: libc::c_int, value: &[u8]) -> Vec<u8> {
+    expression("cmp", &[number(1, REGISTER), number(2, how.cast_unsigned()), data(3, value)])
+}
+
+/// The register that these expressions use.
+pub(crate) const REGISTER: u32 = libc::NFT_REG_1.cast_unsigned();
+
 /// A message: `struct nlmsghdr`, `struct nfgenmsg`, body.
 pub(crate) fn message(
     kind: u16,

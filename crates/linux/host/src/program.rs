@@ -3,8 +3,9 @@
 use crate::lock::{lock, wait};
 use crate::netns::NetNs;
 use crate::{sandbox, signals, sys};
+use rustix::fs::{Mode, OFlags};
 use std::collections::HashMap;
-use std::ffi::OsString;
+use std::ffi::{CStr, OsString};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::os::unix::process::CommandExt;
@@ -22,6 +23,19 @@ pub struct Reaper {
     path: Option<OsString>,
     /// Environment variables of its programs.
     variables: Vec<(OsString, OsString)>,
+    /// Who its programs run as.
+    identity: Identity,
+}
+
+/// Who a program in a sandbox is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Identity {
+    /// Root of the sandbox, with its privileges.
+    #[default]
+    Root,
+    /// Whoever started the sandbox, without privileges: names, home directories and files are as
+    /// outside. Root stays root.
+    Caller,
 }
 
 #[derive(Debug, Default)]
@@ -68,7 +82,8 @@ impl Reaper {
     /// searched for in `path`, if given, which also becomes their own `PATH`.
     #[must_use]
     pub fn start(path: Option<OsString>) -> Self {
-        let reaper = Reaper { shared: Arc::default(), path, variables: Vec::new() };
+        let (variables, identity) = (Vec::new(), Identity::default());
+        let reaper = Reaper { shared: Arc::default(), path, variables, identity };
         let shared = Arc::clone(&reaper.shared);
         std::thread::spawn(move || collect(&shared));
         reaper
@@ -77,6 +92,11 @@ impl Reaper {
     /// Sets an environment variable of the programs that are started from here on.
     pub fn set_variable(&mut self, name: impl Into<OsString>, value: impl Into<OsString>) {
         self.variables.push((name.into(), value.into()));
+    }
+
+    /// Sets who the programs run as that are started from here on.
+    pub const fn set_identity(&mut self, identity: Identity) {
+        self.identity = identity;
     }
 
     /// Starts `arguments` (the program first) in a network namespace.
@@ -104,12 +124,17 @@ impl Reaper {
             }
         }
         let handle = namespace.as_fd().as_raw_fd();
+        let caller = match self.identity {
+            Identity::Root => None,
+            Identity::Caller => CallerMaps::new(),
+        };
         // SAFETY: between fork and exec only system calls are made, on plain
-        // numbers and static strings. The descriptor is open in the child too.
+        // numbers and strings that live already. The descriptor is open in the child too.
         unsafe {
             command.pre_exec(move || {
                 signals::unblock();
-                enter_host(handle)
+                enter_host(handle)?;
+                caller.as_ref().map_or(Ok(()), CallerMaps::enter)
             });
         }
         self.spawn(command)
@@ -212,6 +237,40 @@ pub(crate) fn enter_host(network: RawFd) -> io::Result<()> {
     if unsafe { libc::unshare(libc::CLONE_NEWNS) } == 0 {
         let _ = sandbox::mount(Some(c"sysfs"), c"/sys", Some(c"sysfs"), 0);
     }
+    Ok(())
+}
+
+/// The user namespace in which root of the sandbox is the user outside again.
+struct CallerMaps {
+    users: String,
+    groups: String,
+}
+
+impl CallerMaps {
+    /// `None` where the sandbox has no user namespace: its root is the system's.
+    fn new() -> Option<Self> {
+        let (user, group) = (sandbox::user(), sandbox::group());
+        let own = crate::directory::effective_uid();
+        (own != user).then(|| CallerMaps {
+            users: format!("{user} {own} 1"),
+            groups: format!("{group} {} 1", rustix::process::getegid().as_raw()),
+        })
+    }
+
+    /// Makes system calls only, so it may be called between fork and exec.
+    fn enter(&self) -> io::Result<()> {
+        // SAFETY: plain flags.
+        sys::check(unsafe { libc::unshare(libc::CLONE_NEWUSER) })?;
+        write_whole(c"/proc/self/setgroups", b"deny")?;
+        write_whole(c"/proc/self/uid_map", self.users.as_bytes())?;
+        write_whole(c"/proc/self/gid_map", self.groups.as_bytes())
+    }
+}
+
+/// Writes a file of /proc. Makes system calls only.
+fn write_whole(path: &CStr, text: &[u8]) -> io::Result<()> {
+    let file = rustix::fs::open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
+    rustix::io::write(file, text)?;
     Ok(())
 }
 

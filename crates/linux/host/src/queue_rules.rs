@@ -6,7 +6,7 @@
 //! (`TTL`, `HL`, `NFQUEUE`) through `nft_compat`, without the programs of iptables.
 
 use crate::netlink_message::{attribute, nest, text};
-use crate::nfnetlink::{Nfnetlink, Request, data, expression, kind, number};
+use crate::nfnetlink::{Nfnetlink, REGISTER, Request, expression, is, is_not, kind, meta, number};
 use std::io;
 
 /// `TTL` and `HL` accept this table alone (`xt_HL.c`).
@@ -80,44 +80,28 @@ fn rule(chain: &str, expressions: &[Vec<u8>]) -> Request {
 
 /// `meta iifname DEVICE`: two expressions.
 fn arrived_at(device: &str) -> [Vec<u8>; 2] {
-    let register = libc::NFT_REG_1.cast_unsigned();
     let mut name = device.as_bytes().to_vec();
     name.resize(NAME_SIZE, 0);
-    let equal = number(2, libc::NFT_CMP_EQ.cast_unsigned());
-    [
-        expression(
-            "meta",
-            &[number(1, register), number(2, libc::NFT_META_IIFNAME.cast_unsigned())],
-        ),
-        expression("cmp", &[number(1, register), equal, data(3, &name)]),
-    ]
+    [meta(libc::NFT_META_IIFNAME), is(&name)]
 }
 
 /// Writes the first two bytes of a packet's mark into the length field, unless the mark is 0:
 /// three expressions.
 fn set_length(version: &Version) -> [Vec<u8>; 3] {
-    /// `NFT_PAYLOAD_NETWORK_HEADER`, and `NFT_PAYLOAD_CSUM_INET` or `NFT_PAYLOAD_CSUM_NONE`.
-    const NETWORK_HEADER: u32 = 1;
     /// `NFT_PAYLOAD_L4CSUM_PSEUDOHDR`: the length is part of TCP's checksum, too.
     const PSEUDO_HEADER: u32 = 1;
+    // `NFT_PAYLOAD_CSUM_INET` or `NFT_PAYLOAD_CSUM_NONE`.
     let checksum_kind = u32::from(version.checksum.is_some());
-    let register = libc::NFT_REG_1.cast_unsigned();
-    let mark = [number(1, register), number(2, libc::NFT_META_MARK.cast_unsigned())];
-    let not = number(2, libc::NFT_CMP_NEQ.cast_unsigned());
     let write = [
-        number(2, NETWORK_HEADER),
+        number(2, libc::NFT_PAYLOAD_NETWORK_HEADER.cast_unsigned()),
         number(3, version.length),
         number(4, 2),
-        number(5, register),
+        number(5, REGISTER),
         number(6, checksum_kind),
         number(7, version.checksum.unwrap_or_default()),
         number(8, PSEUDO_HEADER),
     ];
-    [
-        expression("meta", &mark),
-        expression("cmp", &[number(1, register), not, data(3, &[0; 4])]),
-        expression("payload", &write),
-    ]
+    [meta(libc::NFT_META_MARK), is_not(&[0; 4]), expression("payload", &write)]
 }
 
 /// A target of x_tables, revision 0 (linux/netfilter/nf_tables_compat.h).

@@ -2,13 +2,18 @@
 
 use crate::address;
 use serde::{Deserialize, Serialize};
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::fs::File;
+use std::io::Read;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
 /// Interval between checks whether to stop.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Most bytes of resolv.conf that are read.
+const MAX_CONFIGURATION: u64 = 64 << 10;
 
 /// Which IP version to use.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -106,6 +111,26 @@ pub fn resolve(
     Ok(Some(addresses))
 }
 
+/// The name servers of this host, in their order, at most three as in the C library; without any,
+/// one on this host (resolv.conf(5)).
+#[must_use]
+pub fn name_servers() -> Vec<IpAddr> {
+    let mut text = String::new();
+    // An unreadable one is as none.
+    let _ = File::open("/etc/resolv.conf")
+        .and_then(|file| file.take(MAX_CONFIGURATION).read_to_string(&mut text));
+    name_servers_of(&text)
+}
+
+fn name_servers_of(text: &str) -> Vec<IpAddr> {
+    let servers = text.lines().filter_map(|line| {
+        let mut words = line.split_ascii_whitespace();
+        (words.next() == Some("nameserver")).then(|| words.next()?.parse().ok()).flatten()
+    });
+    let servers: Vec<IpAddr> = servers.take(3).collect();
+    if servers.is_empty() { vec![Ipv4Addr::LOCALHOST.into()] } else { servers }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -125,6 +150,16 @@ mod tests {
         }
         let bind = Some("::1".parse().unwrap());
         assert!(resolve("192.0.2.1", 7, Family::Any, bind, &|| false).is_err());
+    }
+
+    #[test]
+    fn name_servers_are_those_of_the_file() {
+        let servers = |text: &str| name_servers_of(text);
+        let address = |text: &str| text.parse::<IpAddr>().unwrap();
+        let text = "# nameserver 192.0.2.9\nsearch example\nnameserver 192.0.2.1\n\
+            nameserver\t2001:db8::1 # ours\nnameserver x\nnameserver 192.0.2.2\nnameserver 192.0.2.3\n";
+        assert_eq!(servers(text), ["192.0.2.1", "2001:db8::1", "192.0.2.2"].map(address));
+        assert_eq!(servers("options edns0"), [address("127.0.0.1")]);
     }
 
     #[test]

@@ -53,11 +53,17 @@ pub enum Ended {
 }
 
 static USER_OUTSIDE: OnceLock<u32> = OnceLock::new();
+static GROUP_OUTSIDE: OnceLock<u32> = OnceLock::new();
 
 /// The uid outside of the sandbox: inside, an ordinary user has uid 0.
 #[must_use]
 pub fn user() -> u32 {
     *USER_OUTSIDE.get_or_init(effective_uid)
+}
+
+/// The group ID outside of the sandbox.
+pub(crate) fn group() -> u32 {
+    *GROUP_OUTSIDE.get_or_init(|| rustix::process::getegid().as_raw())
 }
 
 /// Runs `inside` as process 1 of a new sandbox and waits for it.
@@ -82,7 +88,7 @@ pub fn run_or(
     refused: impl FnOnce(&SandboxError) -> i32,
 ) -> Result<Ended, SandboxError> {
     single_thread().map_err(|source| SandboxError::Other { step: "forking", source })?;
-    let _ = user();
+    let _ = (user(), group());
     if !may_make_namespaces() {
         become_root_of_a_user_namespace()?;
     }

@@ -30,6 +30,40 @@ pub fn set_receive_buffer(socket: &impl AsFd, bytes: ByteCount) -> io::Result<()
         .or_else(|_| sys::set_option(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &value))
 }
 
+/// Sets the send buffer, which ends the kernel's autotuning; with `CAP_NET_ADMIN` in the first user
+/// namespace also above `net.core.wmem_max` (socket(7), `SO_SNDBUFFORCE`). Returns the bytes that the
+/// kernel grants: it counts twice as many, for its overhead.
+///
+/// # Errors
+/// The system error.
+pub fn set_send_buffer(socket: &impl AsFd, bytes: ByteCount) -> io::Result<ByteCount> {
+    let value = libc::c_int::try_from(bytes.bytes().min(MAX_BUFFER)).unwrap_or(libc::c_int::MAX);
+    sys::set_option(socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &value)
+        .or_else(|_| sys::set_option(socket, libc::SOL_SOCKET, libc::SO_SNDBUF, &value))?;
+    let counted = sys::int_option(socket, libc::SOL_SOCKET, libc::SO_SNDBUF)?;
+    Ok(ByteCount::from_bytes(u64::try_from(counted).unwrap_or_default() / 2))
+}
+
+/// Bytes of the receive buffer without the kernel's overhead, which is counted twice as large.
+///
+/// # Errors
+/// The system error.
+pub fn receive_buffer(socket: &impl AsFd) -> io::Result<ByteCount> {
+    let counted = sys::int_option(socket, libc::SOL_SOCKET, libc::SO_RCVBUF)?;
+    Ok(ByteCount::from_bytes(u64::try_from(counted).unwrap_or_default() / 2))
+}
+
+/// Sets whether closing the socket aborts its connection (RST, unsent data discarded) instead of
+/// ending it (FIN), also where the kernel closes it because its process was killed (socket(7),
+/// `SO_LINGER` of zero seconds). A listener's connections inherit it.
+///
+/// # Errors
+/// The system error.
+pub fn set_reset_on_close(socket: &impl AsFd, resets: bool) -> io::Result<()> {
+    let linger = libc::linger { l_onoff: libc::c_int::from(resets), l_linger: 0 };
+    sys::set_option(socket, libc::SOL_SOCKET, libc::SO_LINGER, &linger)
+}
+
 /// Sets how many bytes make a socket readable (socket(7), `SO_RCVLOWAT`). TCP limits it to half
 /// of the receive buffer, and wakes the reader earlier where no more can arrive.
 ///
@@ -170,6 +204,12 @@ mod tests {
         set_max_pacing_rate(&tcp, BitRate::from_bps(8_000_000)).unwrap();
         set_unsent_limit(&tcp, Some(ByteCount::from_bytes(131_072))).unwrap();
         set_unsent_limit(&tcp, None).unwrap();
+        let size = ByteCount::from_bytes(65_536);
+        assert_eq!(set_send_buffer(&tcp, size).unwrap(), size);
+        set_receive_buffer(&tcp, size).unwrap();
+        assert_eq!(receive_buffer(&tcp).unwrap(), size);
+        set_reset_on_close(&tcp, true).unwrap();
+        set_reset_on_close(&tcp, false).unwrap();
         let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
         set_receive_buffer(&udp, ByteCount::from_bytes(300_000)).unwrap();
         set_receive_buffer(&udp, ByteCount::from_bytes(u64::MAX)).unwrap();

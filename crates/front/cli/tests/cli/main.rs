@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "in a test an unwrap is an assertion")]
 
 mod bad_input;
+mod boost;
 mod calc;
 mod captures;
 mod conversation;

@@ -10,6 +10,7 @@
 
 mod addresses;
 mod baseline;
+mod boosting;
 mod capturing;
 mod closed_loop;
 mod copying;
@@ -108,10 +109,15 @@ fn main() -> ExitCode {
 }
 
 fn trials(lab: bool, iperf3: bool, devices: bool, held: bool) -> Vec<Trial> {
-    let tests: [(&str, Needs, fn()); 103] = [
+    let tests: [(&str, Needs, fn()); 104] = [
         // The longest first, so that the others end beside them.
         ("edge_cloud_windows_hold", Needs::Nothing, studies::edge_cloud_windows_hold),
         ("the_loop_closes", Needs::Nothing, closed_loop::the_loop_closes),
+        (
+            "a_small_window_fills_a_long_path",
+            Needs::Nothing,
+            boosting::a_small_window_fills_a_long_path,
+        ),
         (
             "policed_udt_switches_to_tcp_where_that_carries_more",
             Needs::Nothing,

@@ -281,7 +281,7 @@ pub(super) mod tests {
             "- cubic (the host's default)",
             "a long transfer that this host sends: 4 Mbit/s now, 90 Mbit/s with the plan (x 22.5)",
             "a transfer of 1 MB that this host sends: mean of 5 Mbit/s now, 5 Mbit/s",
-            "(no gain)",
+            "5 Mbit/s now, 5 Mbit/s with the plan (no",
             "sudo ip route add 192.0.2.0/24 $(ip route get",
             "On another host",
         ] {

@@ -161,7 +161,7 @@ impl Board {
 /// What steps need of their run.
 pub(super) struct Stage {
     pub(super) control: WebSocket,
-    /// The run's place among those of the server, which whoever hears of its end may take at once.
+    /// The run's place among those of the server, which whoever learns of its end may take at once.
     pub(super) place: Option<Registered>,
     pub(super) client: SocketAddr,
     pub(super) run: Arc<Run>,

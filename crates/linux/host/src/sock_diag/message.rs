@@ -153,7 +153,7 @@ fn connection(body: &[u8]) -> Option<Connection<'_>> {
 
 fn memory(value: &[u8]) -> Option<MemInfo> {
     let mut words = [0; 9];
-    u32_at(value, 12)?;
+    u32_at(value, 20)?;
     for (at, word) in words.iter_mut().enumerate() {
         *word = u32_at(value, at * 4).unwrap_or_default();
     }
@@ -239,8 +239,8 @@ mod tests {
         let mut body = answer(libc::AF_INET6, address);
         body.extend(attribute(INET_DIAG_CONG, b"bbr\0"));
         body.extend(attribute(99, b"later kernels"));
-        let words: Vec<u8> = (1u32..=5).flat_map(|word| (word * 256).to_ne_bytes()).collect();
-        body.extend(attribute(INET_DIAG_BBRINFO, &words));
+        let words: Vec<u8> = (1u32..=9).flat_map(|word| (word * 256).to_ne_bytes()).collect();
+        body.extend(attribute(INET_DIAG_BBRINFO, &words[..20]));
         body.extend(attribute(INET_DIAG_SKMEMINFO, &words));
         // As short as TCP_INFO of Linux 2.6: without the timers, but with a state.
         body.extend(attribute(INET_DIAG_INFO, &[1; 104]));
@@ -255,7 +255,8 @@ mod tests {
             assert_eq!(found.congestion, Some("bbr"));
             let bbr = found.bbr.unwrap();
             assert_eq!((bbr.bandwidth, bbr.cwnd_gain), (512 << 32 | 256, 5.0));
-            assert_eq!(found.memory.unwrap().send_buffer, 1024);
+            let memory = found.memory.unwrap();
+            assert_eq!((memory.send_buffer, memory.send_used), (1024, 1536));
             let info = found.info.unwrap();
             assert_eq!((info.state, info.busy_us, info.bytes_acked), (1, None, None));
         });

@@ -9,6 +9,7 @@
 
 mod confinement;
 mod disk;
+mod interception;
 mod joining;
 mod masquerading;
 mod role;
@@ -34,7 +35,7 @@ enum Needs {
 
 type Test = (&'static str, Needs, fn());
 
-const TESTS: [Test; 15] = [
+const TESTS: [Test; 19] = [
     ("a_program_joins_a_host", Needs::Sandbox, joining::a_program_joins_a_host),
     ("an_ordinary_user_joins", Needs::Root, joining::an_ordinary_user_joins),
     ("the_exit_code_and_signals_pass", Needs::Sandbox, joining::the_exit_code_and_signals_pass),
@@ -57,6 +58,14 @@ const TESTS: [Test; 15] = [
         role::passes("transmit times");
     }),
     ("a_disk_has_its_rate", Needs::Fuse, || role::passes("disk")),
+    ("connections_to_any_address_are_accepted", Needs::Netfilter, || {
+        role::passes("interception");
+    }),
+    ("connections_of_an_ordinary_user_are_accepted", Needs::Root, || {
+        role::passes_as_user("interception");
+    }),
+    ("a_gateway_accepts_connections_of_its_lan", Needs::Netfilter, || role::passes("gateway")),
+    ("a_supervisor_cleans_up", Needs::Sandbox, || role::passes("supervisor")),
     ("masquerading_ends_with_its_owner", Needs::Netfilter, || role::passes("masquerade")),
 ];
 

@@ -1,6 +1,6 @@
 //! The roles in which this program starts itself again.
 
-use crate::{confinement, disk, masquerading, routing, transmit_times};
+use crate::{confinement, disk, interception, masquerading, routing, transmit_times};
 use host::control::{self, Listener};
 use host::join::{HostNamespaces, JoinError};
 use host::nat::Masquerade;
@@ -118,6 +118,9 @@ pub(crate) fn run() -> i32 {
             let rules = || i32::from(Masquerade::start("probe", &[any]).is_err());
             NetNs::create().unwrap().run(rules).unwrap()
         }),
+        "interception" => in_sandbox(interception::run),
+        "gateway" => in_sandbox(interception::gateway),
+        "supervisor" => supervised(),
         "masquerade" => in_sandbox(masquerading::run),
         "transmit times" => transmit_times::run(),
         "routes" => in_sandbox(routing::run),
@@ -135,6 +138,22 @@ pub(crate) fn run() -> i32 {
         "disk" => in_sandbox(disk::role),
         other => panic!("no role is called {other}"),
     }
+}
+
+/// However the work ends, what it left is cleaned up, in the process that did not do it.
+fn supervised() -> i32 {
+    let ends: [(fn() -> i32, Ended); 2] = [
+        (|| 7, Ended::Code(7)),
+        (|| Command::new("sh").args(["-c", "kill -9 $PPID"]).status().map_or(1, |_| 1), {
+            Ended::Signal(9)
+        }),
+    ];
+    for (work, expected) in ends {
+        let mut cleaned = 0;
+        let ended = host::supervisor::run(work, || cleaned += 1).unwrap();
+        assert_eq!((ended, cleaned), (expected, 1));
+    }
+    0
 }
 
 fn in_sandbox(inside: impl FnOnce() -> i32) -> i32 {

@@ -1,0 +1,201 @@
+//! Pairs over emulated paths.
+
+use crate::LONGHAUL;
+use bench_harness::{Fallible, Ratios, median, note, rounds, row};
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Keys of the two boxes, or plaintext.
+struct Security {
+    near: String,
+    far: String,
+}
+
+impl Security {
+    fn plaintext() -> Self {
+        Security { near: "--insecure".to_owned(), far: "--insecure".to_owned() }
+    }
+
+    /// Writes the keys of a new pair.
+    fn keys(folder: &Path) -> Fallible<Self> {
+        let output = Command::new(LONGHAUL).args(["boost", "pair"]).output()?;
+        let text = String::from_utf8(output.stdout)?;
+        let write = |role: &str| -> Fallible<String> {
+            let key = text.lines().find(|line| line.starts_with(role)).ok_or("no key")?;
+            let file = folder.join(role.replace(':', ".key"));
+            std::fs::write(&file, key)?;
+            Ok(format!("--key-file {}", file.display()))
+        };
+        Ok(Security { near: write("near:")?, far: write("far:")? })
+    }
+}
+
+/// A path with the boxes on its routers.
+struct Scenario {
+    path: &'static str,
+    /// Settings of the application's and the target's hosts.
+    sysctl: &'static str,
+    server: String,
+    /// The target's port, which near forwards as 5301.
+    port: u16,
+    security: Security,
+    command: String,
+}
+
+impl Scenario {
+    /// Runs it in a lab.
+    fn run(&self, folder: &Path) -> Fallible<()> {
+        let Scenario { path, sysctl, server, port, security, command } = self;
+        let Security { near, far } = security;
+        let buffers = r#"sysctl = { "net.ipv4.tcp_wmem" = "4096 16384 67108864", "net.ipv4.tcp_rmem" = "4096 131072 67108864" }"#;
+        let text = format!(
+            r#"
+[host.app]
+{sysctl}
+[host.server]
+{sysctl}
+[router.near]
+congestion = "bbr"
+{buffers}
+[router.far]
+congestion = "bbr"
+{buffers}
+[[link]]
+between = ["app", "near"]
+path = "rate=1gbit,rtt=0.2ms"
+[[link]]
+between = ["near", "far"]
+path = "{path}"
+[[link]]
+between = ["far", "server"]
+path = "rate=1gbit,rtt=0.2ms"
+[[run]]
+on = "server"
+command = "{server}"
+background = true
+[[run]]
+on = "far"
+command = "{LONGHAUL} boost far -l 0.0.0.0:7425 {far} --allow server:{port}"
+background = true
+[[run]]
+on = "near"
+command = "{LONGHAUL} boost near --far far {near} -L 0.0.0.0:5301:server:{port}"
+background = true
+[[run]]
+on = "app"
+command = "{command}"
+"#
+        );
+        let file = folder.join("plan.toml");
+        std::fs::write(&file, text)?;
+        let lab =
+            Command::new(LONGHAUL).args(["lab", "up"]).arg(&file).stdin(Stdio::null()).output()?;
+        if lab.status.success() || lab.status.code() == Some(3) {
+            return Ok(());
+        }
+        Err(format!("the lab failed: {}", String::from_utf8_lossy(&lab.stderr)).into())
+    }
+}
+
+const SMALL_WINDOW: &str = r#"sysctl = { "net.ipv4.tcp_window_scaling" = 0 }"#;
+
+/// Goodput at the receiver in bit/s.
+fn goodput(file: &Path) -> Fallible<f64> {
+    let document: Value = serde_json::from_str(&std::fs::read_to_string(file)?)?;
+    let figure = |name: &str| document[name].as_f64().ok_or("no figure");
+    Ok(figure("received_bytes")? * 8.0 / figure("seconds")?)
+}
+
+fn test(to: &str, seconds: u32, omit: u32, file: &Path) -> String {
+    format!("{LONGHAUL} test {to} -t {seconds} --omit {omit} --json > {}", file.display())
+}
+
+/// A 64 KiB window, directly and boosted.
+pub(crate) fn window(count: usize, is_short: bool) -> Fallible<()> {
+    let (mut direct, mut boosted) = (Vec::new(), Vec::new());
+    let (seconds, omit) = if is_short { (6, 5) } else { (25, 5) };
+    for _ in 0..count {
+        let folder = tempfile::tempdir()?;
+        let [one, other] = ["direct", "boosted"].map(|name| folder.path().join(name));
+        let tests =
+            [test("server", seconds, omit, &one), test("near -p 5301", seconds, omit, &other)];
+        Scenario {
+            path: "rate=100mbit,rtt=173ms",
+            sysctl: SMALL_WINDOW,
+            server: format!("{LONGHAUL} server"),
+            port: 5201,
+            security: Security::plaintext(),
+            command: tests.join(" && "),
+        }
+        .run(folder.path())?;
+        direct.push(goodput(&one)?);
+        boosted.push(goodput(&other)?);
+    }
+    let rate = median(&boosted) / 1e6;
+    row(
+        "boost: 64 KiB window, 100 Mbit/s x 173 ms",
+        "92 Mbit/s",
+        &format!("{rate:.1} Mbit/s"),
+        rate >= 92.0,
+    );
+    let ratio = Ratios::of(&boosted, &direct);
+    row("boost: the same, times direct", "30", &ratio.to_string(), ratio.median() >= 30.0);
+    Ok(())
+}
+
+/// TLS beside plaintext.
+pub(crate) fn tls(count: usize, is_short: bool) -> Fallible<()> {
+    let seconds = if is_short { 5 } else { 15 };
+    let figures = rounds(&[false, true], count, |with_tls, _| {
+        let folder = tempfile::tempdir()?;
+        let file = folder.path().join("result");
+        let security =
+            if *with_tls { Security::keys(folder.path())? } else { Security::plaintext() };
+        Scenario {
+            path: "rate=1gbit,rtt=20ms",
+            sysctl: "",
+            server: format!("{LONGHAUL} server"),
+            port: 5201,
+            security,
+            command: test("near -p 5301", seconds, 2, &file),
+        }
+        .run(folder.path())?;
+        goodput(&file)
+    })?;
+    if let [plain, tls] = figures.as_slice() {
+        note("boost: plaintext, 1 Gbit/s", &format!("{:.0} Mbit/s", median(plain) / 1e6));
+        let ratio = Ratios::of(tls, plain);
+        row("boost: TLS to plaintext, 1 Gbit/s", "0.90", &ratio.to_string(), ratio.median() >= 0.9);
+    }
+    Ok(())
+}
+
+/// An object over a warm lane.
+pub(crate) fn object(count: usize) -> Fallible<()> {
+    let mut times = Vec::new();
+    for _ in 0..count {
+        let folder = tempfile::tempdir()?;
+        for (name, bytes) in [("large", 10_000_000), ("small", 1_000_000)] {
+            std::fs::write(folder.path().join(name), host::random::incompressible(bytes))?;
+        }
+        let result = folder.path().join("result");
+        let get = "curl -sf -o /dev/null -w %{time_total} http://near:5301";
+        Scenario {
+            path: "rate=100mbit,rtt=173ms",
+            sysctl: SMALL_WINDOW,
+            server: format!("python3 -m http.server -d {} 8000", folder.path().display()),
+            port: 8000,
+            security: Security::plaintext(),
+            command: format!(
+                "sleep 1; {get}/large && sleep 10; {get}/small > {}",
+                result.display()
+            ),
+        }
+        .run(folder.path())?;
+        times.push(std::fs::read_to_string(&result)?.trim().parse::<f64>()?);
+    }
+    let time = median(&times);
+    row("boost: 1 MB at 173 ms over a warm lane", "0.35 s", &format!("{time:.3} s"), time <= 0.35);
+    Ok(())
+}

@@ -1,0 +1,124 @@
+//! `longhaul boost near`: the box at the applications.
+
+use super::run_box;
+use super::settings::BoxArgs;
+use crate::console::{self, Console};
+use crate::failure::{Failure, Outcome};
+use clap::Args;
+use host::sandbox::Ended;
+use host::supervisor;
+use longhaul::boost::{self, Forward, GatewaySettings, NearRequest, ProxySettings};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// Accept connections of applications and carry them to the far box
+///
+/// Connections to the far box are used again, so a new flow starts with the congestion window of
+/// the last one. A flow whose target refuses is reset. On SIGTERM no more connections are
+/// accepted, and the box exits when its flows have ended; Ctrl-C resets them.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct NearArgs {
+    /// Far box
+    #[arg(long, value_name = "HOST[:PORT]")]
+    far: String,
+    /// Forward a local port to a target behind the far box; repeatable
+    ///
+    /// PORT alone is on 127.0.0.1; an IPv6 address is in brackets.
+    #[arg(long, short = 'L', value_name = "[ADDRESS:]PORT:HOST:PORT")]
+    #[arg(required_unless_present_any = ["proxy", "transparent"])]
+    forward: Vec<Forward>,
+    /// Listen for SOCKS5 and HTTP CONNECT; repeatable
+    ///
+    /// PORT alone is on 127.0.0.1; another address needs --token-file. Names are resolved at far
+    /// (socks5h://). UDP ASSOCIATE and BIND are refused.
+    #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = listen)]
+    proxy: Vec<SocketAddr>,
+    /// Token that clients of --proxy give as the password
+    #[arg(long, value_name = "FILE", requires = "proxy")]
+    token_file: Option<PathBuf>,
+    /// Boost what arrives at --interface: ports, or all
+    ///
+    /// Needs root, and this host as the gateway of the others. Ports need policy routing only, `all`
+    /// needs nf_tables. The rules end with the box, however it ends.
+    #[arg(long, value_name = "PORT,…", requires = "interface", value_parser = ports)]
+    transparent: Option<TransparentPorts>,
+    /// Device of the hosts for --transparent
+    #[arg(long, value_name = "DEVICE", requires = "transparent")]
+    interface: Option<String>,
+    /// Lanes (connections to the far box) to keep ready
+    #[arg(long, value_name = "N", default_value_t = NearRequest::default().lanes)]
+    #[arg(value_parser = clap::value_parser!(u32).range(0..=1024))]
+    #[arg(help_heading = "Between the boxes")]
+    lanes: u32,
+    #[command(flatten)]
+    common: BoxArgs,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  longhaul boost near --far far.example --key-file near.key --forward 8080:origin.example:80
+  longhaul boost near --far far.example --key-file near.key -L 2222:nas:22 -C bbr
+  longhaul boost near --far far.example --key-file near.key --proxy 1080
+  longhaul boost near --far far.example --key-file near.key --transparent all --interface eth1
+  longhaul boost near --far 10.1.0.2 --insecure --lanes 16 -L 0.0.0.0:5201:10.2.0.2:5201";
+
+/// Ports by name; none: all.
+#[derive(Debug, Clone)]
+struct TransparentPorts(Vec<u16>);
+
+fn listen(text: &str) -> Result<SocketAddr, String> {
+    host::address::parse_listen(text).map_err(|error| error.to_string())
+}
+
+fn ports(text: &str) -> Result<TransparentPorts, String> {
+    if text == "all" {
+        return Ok(TransparentPorts(Vec::new()));
+    }
+    let port = |text: &str| text.parse().ok().filter(|port: &u16| *port > 0);
+    let ports = text.split(',').map(port).collect::<Option<_>>();
+    ports.map(TransparentPorts).ok_or_else(|| "give all, or ports such as 22,80,443".to_owned())
+}
+
+pub(super) fn run(args: &NearArgs, console: &mut Console) -> Outcome {
+    let request = NearRequest {
+        far: args.far.clone(),
+        forwards: args.forward.clone(),
+        proxy: ProxySettings { listen: args.proxy.clone(), token_file: args.token_file.clone() },
+        gateway: args
+            .transparent
+            .clone()
+            .zip(args.interface.clone())
+            .map(|(ports, interface)| GatewaySettings { interface, ports: ports.0 }),
+        lanes: args.lanes,
+        settings: args.common.settings(),
+    };
+    request.check()?;
+    let mut serve = || {
+        run_box(args.common.json, console, |on_event, stop, drain| {
+            boost::near(&request, on_event, stop, drain)
+        })
+    };
+    if request.gateway.is_some() { supervised(serve) } else { serve() }
+}
+
+/// Runs a gateway in a child process; however that ends, its rules are removed here.
+fn supervised(serve: impl FnOnce() -> Outcome) -> Outcome {
+    let work = || {
+        serve().unwrap_or_else(|failure| {
+            console::complain(&failure.to_string());
+            failure.code
+        })
+    };
+    let clean_up = || {
+        if let Err(error) = boost::end_gateway() {
+            console::complain(&format!("cannot remove the rules of routing: {error}"));
+        }
+    };
+    match supervisor::run(work, clean_up).map_err(Failure::work)? {
+        Ended::Code(code) => Ok(code),
+        Ended::Signal(signal) => {
+            Err(Failure::work(format!("the box was killed by signal {signal}")))
+        }
+    }
+}

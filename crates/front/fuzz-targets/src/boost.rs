@@ -1,0 +1,44 @@
+//! What a box of `boost` sends over a lane to the other one.
+
+use lane::{Lane, LaneError, Message, Preface, Role};
+
+/// The messages of a stream that arrives in such pieces, and the payload taken after each.
+fn receive(role: Role, stream: &[u8], piece: usize) -> (Vec<(Message, usize)>, Option<LaneError>) {
+    let mut lane = Lane::new(role);
+    let mut messages: Vec<(Message, usize)> = Vec::new();
+    for mut bytes in stream.chunks(piece) {
+        while !bytes.is_empty() {
+            let payload = usize::try_from(lane.payload()).unwrap_or(usize::MAX).min(bytes.len());
+            if payload > 0 {
+                lane.taken(u32::try_from(payload).unwrap_or(u32::MAX));
+                if let Some((_, taken)) = messages.last_mut() {
+                    *taken += payload;
+                }
+                bytes = bytes.get(payload..).unwrap_or_default();
+                continue;
+            }
+            match lane.receive(bytes) {
+                Ok(received) => {
+                    assert!(received.used > 0, "no progress");
+                    bytes = bytes.get(received.used..).unwrap_or_default();
+                    messages.extend(received.message.map(|message| (message, 0)));
+                }
+                Err(error) => return (messages, Some(error)),
+            }
+        }
+    }
+    (messages, None)
+}
+
+/// A preface, then messages. The first byte is the size of the pieces that they arrive in; how they
+/// are cut must make no difference.
+pub(crate) fn lane(input: &[u8]) {
+    let Some((piece, stream)) = input.split_first() else { return };
+    if let Some(preface) = stream.first_chunk() {
+        let _ = Preface::decode(*preface);
+    }
+    for role in [Role::Near, Role::Far] {
+        let whole = receive(role, stream, stream.len().max(1));
+        assert_eq!(whole, receive(role, stream, usize::from(*piece).max(1)));
+    }
+}

@@ -1,0 +1,75 @@
+//! The two boxes that split TCP connections, near the applications and near their targets.
+//!
+//! ```no_run
+//! use longhaul::{StopFlag, boost::{self, NearRequest}};
+//!
+//! let request = NearRequest {
+//!     far: "192.0.2.1".to_owned(),
+//!     forwards: vec!["8080:origin.example:80".parse()?],
+//!     settings: boost::BoxSettings { key_files: vec!["near.key".into()], ..Default::default() },
+//!     ..NearRequest::default()
+//! };
+//! let (stop, drain) = (StopFlag::new(), StopFlag::new());
+//! let document = boost::near(&request, &mut |event| eprintln!("{event:?}"), &stop, &drain)?;
+//! println!("{} flows", document.flows);
+//! # Ok::<(), longhaul::Problem>(())
+//! ```
+
+mod event;
+mod ingress;
+pub mod program;
+mod request;
+mod running;
+mod settings;
+
+pub use event::{BOOST_EVENT_SCHEMA, BoostEvent, BoostLine, FlowFinished};
+pub use ingress::{GatewaySettings, ProxySettings};
+pub use request::{BoostRequest, BoxSettings, FarRequest, Forward, NearRequest};
+pub use running::{BOOST_SCHEMA, BoostDocument, far, near};
+
+pub use ::boost::PORT;
+
+use crate::{Fault, Problem, StopFlag};
+use ::boost::BoostError;
+
+/// Makes the keys of a pair: the text of near's file, and of far's.
+///
+/// # Errors
+/// The system gives no random numbers.
+pub fn pair() -> Result<[String; 2], Problem> {
+    ::boost::keys::generate().map_err(|error| Problem::new(Fault::Host, error))
+}
+
+/// Removes the rules of a gateway whose box has ended without doing so.
+///
+/// # Errors
+/// The system error.
+pub fn end_gateway() -> Result<(), Problem> {
+    ::boost::gateway::clean_up().map_err(|error| Problem::new(Fault::Host, error))
+}
+
+/// Runs a box until `stop` is raised, which resets its flows.
+///
+/// # Errors
+/// An invalid field, a key file that cannot be read, an address that is in use.
+pub fn run(
+    request: &BoostRequest,
+    on_event: &mut dyn FnMut(BoostEvent),
+    stop: &StopFlag,
+) -> Result<BoostDocument, Problem> {
+    let drain = StopFlag::new();
+    match request {
+        BoostRequest::Near(request) => near(request, on_event, stop, &drain),
+        BoostRequest::Far(request) => far(request, on_event, stop, &drain),
+    }
+}
+
+fn problem(error: BoostError) -> Problem {
+    let fault = match &error {
+        BoostError::Listen { .. } | BoostError::Congestion(_) | BoostError::Key(_) => {
+            Fault::Request
+        }
+        BoostError::Socket(_) => Fault::Host,
+    };
+    Problem::new(fault, error)
+}

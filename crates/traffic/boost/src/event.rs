@@ -1,0 +1,37 @@
+//! What a box reports while it runs.
+
+use crate::local_flow::FlowSummary;
+use std::net::SocketAddr;
+
+/// An event. Texts of peers are not printable as they are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// A flow has ended, or was refused by far.
+    FlowEnded(FlowSummary),
+    /// Near: a connection was closed before its target was known.
+    RequestRefused {
+        /// The application.
+        peer: SocketAddr,
+        /// The reason.
+        why: String,
+    },
+    /// Far: a connection was closed before it was a lane.
+    LaneRefused {
+        /// Its address.
+        peer: SocketAddr,
+        /// The reason.
+        why: String,
+    },
+    /// Near: far cannot be reached; reported once until it can.
+    FarUnreachable {
+        /// The address of the last attempt.
+        far: SocketAddr,
+        /// The reason.
+        why: String,
+    },
+    /// Near: the first lane is connected, or the first after far was unreachable.
+    FarReached {
+        /// Its address.
+        far: SocketAddr,
+    },
+}

@@ -1,0 +1,316 @@
+//! One thread of a box: its sockets, its relays, its timers.
+
+use crate::BoostError;
+use crate::counters::Counters;
+use crate::event::Event;
+use crate::local_flow::{FlowEnd, Local};
+use crate::pipes::PipePool;
+use crate::relay::{LaneEnd, Notice, Pumped, Relay, SCRATCH_BYTES, Tools};
+use host::clock;
+use host::edge_poller::EdgePoller;
+use host::stop::StopFlag;
+use host::wait::EventFd;
+use std::io;
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+
+/// Interval at which timeouts and stop flags are checked.
+const SWEEP: Duration = Duration::from_millis(250);
+const WAKE: u64 = u64::MAX;
+
+/// Reports an event; must not wait.
+pub(crate) type Report<'a> = &'a (dyn Fn(Event) + Sync);
+
+/// The flags that end a box.
+#[derive(Debug, Clone, Copy)]
+pub struct Ending<'a> {
+    /// Resets every flow, and ends.
+    pub stop: &'a StopFlag,
+    /// Accepts nothing more, and ends with the last flow.
+    pub drain: &'a StopFlag,
+}
+
+/// What differs between the boxes.
+pub(crate) trait Side {
+    /// What other threads hand over.
+    type Job: Send;
+
+    fn job(&mut self, job: Self::Job, event_loop: &mut EventLoop);
+
+    fn notice(&mut self, id: usize, notice: Notice, event_loop: &mut EventLoop);
+
+    /// A lane was closed; its flow has been reset.
+    fn lane_ended(&mut self, id: usize, relay: Relay, end: LaneEnd, event_loop: &mut EventLoop);
+
+    /// Why a lane is to be closed now.
+    fn overdue(&self, relay: &Relay, id: usize, now: Instant) -> Option<Overdue>;
+
+    /// Called once in a while.
+    fn sweep(&mut self, event_loop: &mut EventLoop);
+
+    fn drain_timeout(&self) -> Duration;
+}
+
+/// A timeout that has passed.
+pub(crate) enum Overdue {
+    /// The lane failed, for this reason.
+    Lane(String),
+    /// A free lane is no longer needed.
+    Unused,
+    /// The flow is idle.
+    Flow,
+}
+
+/// Hands jobs to a thread.
+pub(crate) struct Inbox<J> {
+    jobs: Sender<J>,
+    wake: Arc<EventFd>,
+}
+
+impl<J> Clone for Inbox<J> {
+    fn clone(&self) -> Self {
+        Inbox { jobs: self.jobs.clone(), wake: Arc::clone(&self.wake) }
+    }
+}
+
+impl<J> Inbox<J> {
+    /// Hands over a job. A thread that has ended drops it, which resets its connections.
+    pub(crate) fn put(&self, job: J) {
+        if self.jobs.send(job).is_ok() {
+            self.wake.set();
+        }
+    }
+}
+
+/// The relays of a thread.
+pub(crate) struct EventLoop {
+    poller: EdgePoller,
+    relays: Vec<Option<Relay>>,
+    free: Vec<usize>,
+    /// Freed in this round: an event of the old relay may still be in it.
+    freed: Vec<usize>,
+    again: Vec<usize>,
+    pipes: PipePool,
+    scratch: Vec<u8>,
+    pub(crate) counters: Arc<Counters>,
+    pub(crate) now: Instant,
+}
+
+/// A thread that is to run.
+pub(crate) struct Prepared<J> {
+    event_loop: EventLoop,
+    jobs: Receiver<J>,
+}
+
+/// Prepares a thread.
+pub(crate) fn prepare<J>(counters: &Arc<Counters>) -> Result<(Prepared<J>, Inbox<J>), BoostError> {
+    let make = || -> io::Result<_> {
+        let (mut poller, wake) = (EdgePoller::new()?, Arc::new(EventFd::new()?));
+        poller.add(&*wake, WAKE)?;
+        Ok((poller, wake))
+    };
+    let (poller, wake) = make().map_err(BoostError::Socket)?;
+    let (sender, jobs) = channel();
+    let event_loop = EventLoop {
+        poller,
+        relays: Vec::new(),
+        free: Vec::new(),
+        freed: Vec::new(),
+        again: Vec::new(),
+        pipes: PipePool::new(Arc::clone(counters)),
+        scratch: vec![0; SCRATCH_BYTES],
+        counters: Arc::clone(counters),
+        now: clock::now(),
+    };
+    Ok((Prepared { event_loop, jobs }, Inbox { jobs: sender, wake }))
+}
+
+impl<J: Send> Prepared<J> {
+    /// Runs until the box ends.
+    pub(crate) fn run<S: Side<Job = J>>(self, side: &mut S, ending: Ending<'_>) {
+        let Prepared { mut event_loop, jobs } = self;
+        let (mut next_sweep, mut drains_until) = (event_loop.now, None);
+        let mut edges = Vec::new();
+        loop {
+            let free = &mut event_loop.free;
+            free.append(&mut event_loop.freed);
+            let mut ready = std::mem::take(&mut event_loop.again);
+            let timeout = if ready.is_empty() {
+                next_sweep.saturating_duration_since(clock::now())
+            } else {
+                Duration::ZERO
+            };
+            if event_loop.poller.wait(timeout, &mut edges).is_err() {
+                std::thread::sleep(SWEEP);
+            }
+            event_loop.now = clock::now();
+            for edge in edges.drain(..).filter(|edge| edge.token != WAKE) {
+                let id = usize::try_from(edge.token >> 1).unwrap_or(usize::MAX);
+                let Some(relay) = event_loop.get(id) else { continue };
+                if edge.token & 1 == 0 {
+                    relay.note_lane(edge);
+                } else {
+                    relay.note_local(edge);
+                }
+                ready.push(id);
+            }
+            while let Ok(job) = jobs.try_recv() {
+                side.job(job, &mut event_loop);
+            }
+            ready.sort_unstable();
+            ready.dedup();
+            for id in ready {
+                event_loop.pump(id, side);
+            }
+            if event_loop.now < next_sweep {
+                continue;
+            }
+            next_sweep = event_loop.now + SWEEP;
+            event_loop.close_overdue(side);
+            side.sweep(&mut event_loop);
+            if ending.drain.is_raised() && drains_until.is_none() {
+                drains_until = Some(event_loop.now + side.drain_timeout());
+            }
+            let is_drained = drains_until
+                .is_some_and(|until| event_loop.now >= until || !event_loop.has_flows());
+            if ending.stop.is_raised() || is_drained {
+                return event_loop.stop(side);
+            }
+        }
+    }
+}
+
+impl EventLoop {
+    /// Adds a lane, and the local socket of its flow. Its turn comes at once.
+    pub(crate) fn add(&mut self, relay: Relay) -> Result<usize, Box<(Relay, io::Error)>> {
+        let id = self.free.pop().unwrap_or_else(|| {
+            self.relays.push(None);
+            self.relays.len() - 1
+        });
+        let token = (id as u64) << 1;
+        if let Err(error) = self.poller.add(&relay.socket.stream, token) {
+            self.free.push(id);
+            return Err(Box::new((relay, error)));
+        }
+        self.counters.active_lanes.increment();
+        if let Some(entry) = self.relays.get_mut(id) {
+            *entry = Some(relay);
+        }
+        self.register_local(id);
+        self.again.push(id);
+        Ok(id)
+    }
+
+    /// Watches the local socket of a relay's flow.
+    pub(crate) fn register_local(&mut self, id: usize) {
+        let Some(Some(relay)) = self.relays.get_mut(id) else { return };
+        let Some(flow) = &relay.flow else { return };
+        let (Local::Connected(stream) | Local::Connecting(stream)) = &flow.local else { return };
+        let stream: &TcpStream = stream;
+        if self.poller.add(stream, (id as u64) << 1 | 1).is_err() {
+            relay.local_unwatched();
+        }
+    }
+
+    pub(crate) fn get(&mut self, id: usize) -> Option<&mut Relay> {
+        self.relays.get_mut(id)?.as_mut()
+    }
+
+    pub(crate) fn relays(&self) -> impl Iterator<Item = (usize, &Relay)> {
+        self.relays.iter().enumerate().filter_map(|(id, relay)| Some((id, relay.as_ref()?)))
+    }
+
+    /// Gives a relay a turn soon.
+    pub(crate) fn wake(&mut self, id: usize) {
+        self.again.push(id);
+    }
+
+    pub(crate) fn has_flows(&self) -> bool {
+        self.relays().any(|(_, relay)| relay.flow.as_ref().is_some_and(|flow| !flow.is_gone()))
+    }
+
+    fn pump<S: Side>(&mut self, id: usize, side: &mut S) {
+        let mut notices = Vec::new();
+        let Some(Some(relay)) = self.relays.get_mut(id) else { return };
+        let mut tools = Tools {
+            pipes: &mut self.pipes,
+            scratch: &mut self.scratch,
+            counters: &self.counters,
+            now: self.now,
+        };
+        let result = relay.pump(&mut tools, &mut notices);
+        if let Ok(Pumped::Again) = result {
+            self.again.push(id);
+        }
+        for notice in notices {
+            side.notice(id, notice, self);
+        }
+        if let Err(end) = result {
+            self.close(id, end, FlowEnd::Stopped, side);
+        }
+    }
+
+    /// Closes a lane, and resets its flow if it has one.
+    pub(crate) fn close<S: Side>(
+        &mut self,
+        id: usize,
+        end: LaneEnd,
+        of_flow: FlowEnd,
+        side: &mut S,
+    ) {
+        let Some(mut relay) = self.relays.get_mut(id).and_then(Option::take) else { return };
+        self.freed.push(id);
+        self.counters.active_lanes.decrement();
+        let of_flow = match &end.failure {
+            Some(why) => FlowEnd::LaneFailed(why.clone()),
+            None => of_flow,
+        };
+        if relay.flow.as_ref().is_some_and(|flow| !flow.is_opened) {
+            relay.answer_refusal(lane::Refusal::Unreachable);
+        }
+        let mut tools = Tools {
+            pipes: &mut self.pipes,
+            scratch: &mut self.scratch,
+            counters: &self.counters,
+            now: self.now,
+        };
+        if let Some(summary) = relay.abandon(of_flow, &mut tools) {
+            side.notice(id, Notice::FlowEnded(summary), self);
+        }
+        side.lane_ended(id, relay, end, self);
+    }
+
+    fn close_overdue<S: Side>(&mut self, side: &mut S) {
+        let overdue: Vec<_> = self
+            .relays()
+            .filter_map(|(id, relay)| Some((id, side.overdue(relay, id, self.now)?)))
+            .collect();
+        for (id, overdue) in overdue {
+            let (failure, of_flow) = match overdue {
+                Overdue::Lane(why) => (Some(why), FlowEnd::Stopped),
+                Overdue::Unused => (None, FlowEnd::Stopped),
+                Overdue::Flow => (None, FlowEnd::IdleTimeout),
+            };
+            self.close(id, LaneEnd { failure }, of_flow, side);
+        }
+    }
+
+    fn stop<S: Side>(&mut self, side: &mut S) {
+        for id in 0..self.relays.len() {
+            self.close(id, LaneEnd { failure: None }, FlowEnd::Stopped, side);
+        }
+    }
+}
+
+/// Counts a flow that has ended, and reports it.
+pub(crate) fn flow_ended(summary: crate::FlowSummary, counters: &Counters, report: Report<'_>) {
+    counters.active_flows.decrement();
+    match summary.end {
+        FlowEnd::Refused(_) => counters.refused.increment(),
+        ref end if end.is_reset() => counters.reset.increment(),
+        _ => {}
+    }
+    report(Event::FlowEnded(summary));
+}

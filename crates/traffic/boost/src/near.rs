@@ -1,0 +1,122 @@
+//! The near box: accepts connections of applications, learns their targets, and carries each over
+//! a lane to far.
+//!
+//! Lanes are kept ready and used again, the last used one first: its congestion window is the
+//! largest. While many are being connected at once, flows wait for one of them.
+
+mod accept;
+mod lanes;
+mod share;
+
+use crate::counters::{Counters, Totals};
+use crate::event_loop::{Ending, Report, prepare};
+use crate::ingress::{Ingress, Negotiation};
+use crate::keys::PairKey;
+use crate::sockets::LaneOptions;
+use crate::{BoostError, Timeouts};
+use lane::Target;
+use lanes::NearSide;
+use share::Shares;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+
+/// Settings of the near box.
+#[derive(Debug, Clone)]
+pub struct NearConfig {
+    /// Addresses of far, in the order in which they are tried.
+    pub far: Vec<SocketAddr>,
+    /// The key of this box; `None`: plaintext.
+    pub key: Option<PairKey>,
+    /// Lanes that are kept ready.
+    pub lanes: usize,
+    /// Settings of their sockets.
+    pub options: LaneOptions,
+    /// Timeouts.
+    pub timeouts: Timeouts,
+    /// Most flows at a time; further connections are reset.
+    pub max_flows: u64,
+    /// Threads that carry flows, at least one.
+    pub threads: usize,
+}
+
+/// A listening socket, and the protocol that its connections speak.
+pub struct Listener {
+    /// The socket; see [`crate::sockets::application_listener`].
+    pub socket: TcpListener,
+    /// Its protocol.
+    pub ingress: Arc<dyn Ingress>,
+}
+
+/// A connection whose target is known.
+pub(crate) struct NewFlow {
+    pub(crate) stream: TcpStream,
+    pub(crate) peer: SocketAddr,
+    pub(crate) target: Target,
+    pub(crate) negotiation: Box<dyn Negotiation>,
+    /// The first bytes for the target.
+    pub(crate) early: Vec<u8>,
+}
+
+/// A near box.
+#[derive(Debug)]
+pub struct Near {
+    config: NearConfig,
+    counters: Arc<Counters>,
+}
+
+impl Near {
+    /// A box that has carried nothing.
+    #[must_use]
+    pub fn new(config: NearConfig) -> Self {
+        Near { config, counters: Arc::default() }
+    }
+
+    /// What it has carried so far.
+    #[must_use]
+    pub fn totals(&self) -> Totals {
+        self.counters.totals()
+    }
+
+    /// Serves until it is stopped or drained. `report` must not wait.
+    ///
+    /// # Errors
+    /// The system has no thread or no descriptor.
+    pub fn serve(
+        &self,
+        listeners: Vec<Listener>,
+        ending: Ending<'_>,
+        report: Report<'_>,
+    ) -> Result<(), BoostError> {
+        let _ = host::limits::raise_open_files();
+        let (mut threads, mut inboxes) = (Vec::new(), Vec::new());
+        for _ in 0..self.config.threads.max(1) {
+            let (thread, inbox) = prepare(&self.counters)?;
+            threads.push(thread);
+            inboxes.push(inbox);
+        }
+        let shares = Shares::new(inboxes.len());
+        std::thread::scope(|scope| {
+            for (index, thread) in threads.into_iter().enumerate() {
+                let place = (&shares, index);
+                let mut side = NearSide::new(&self.config, place, &self.counters, ending, report);
+                std::thread::Builder::new()
+                    .name("boost".to_owned())
+                    .spawn_scoped(scope, move || thread.run(&mut side, ending))
+                    .map_err(BoostError::Socket)?;
+            }
+            for listener in listeners {
+                let (inboxes, counters, shares) = (inboxes.clone(), &self.counters, &shares);
+                let max_flows = self.config.max_flows;
+                std::thread::Builder::new()
+                    .name("accept".to_owned())
+                    .spawn_scoped(scope, move || {
+                        let sink = accept::Sink { inboxes, shares, counters, max_flows, report };
+                        accept::accept(listener, &sink, ending);
+                    })
+                    .map_err(BoostError::Socket)?;
+            }
+            Ok(())
+        })
+        .inspect_err(|_| ending.stop.raise())
+    }
+}

@@ -1,0 +1,165 @@
+//! Connections of applications until their targets are known: one thread for a listener.
+
+use super::share::Shares;
+use super::{Listener, NewFlow};
+use crate::counters::Counters;
+use crate::event::Event;
+use crate::event_loop::{Ending, Inbox, Report};
+use crate::ingress::{Accepted, MAX_NEGOTIATION, Negotiation, Next};
+use crate::relay::answer;
+use crate::sockets;
+use connection_limits::{
+    Acceptor, Ended, HalfOpenLimits, Handshake, HandshakeCounts, HandshakeTicket,
+};
+use lane::{Refusal, Target};
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+/// Connections whose target is not known yet: a descriptor and at most 16 KiB each.
+const LIMITS: HalfOpenLimits =
+    HalfOpenLimits { all: 2048, per_address: 512, timeout: Duration::from_secs(10) };
+/// Interval at which the end of the box is noticed.
+const POLL: Duration = Duration::from_millis(100);
+const READ_BYTES: usize = 4096;
+
+/// Where flows go.
+pub(super) struct Sink<'a> {
+    pub(super) inboxes: Vec<Inbox<NewFlow>>,
+    pub(super) shares: &'a Shares,
+    pub(super) counters: &'a Counters,
+    pub(super) max_flows: u64,
+    pub(super) report: Report<'a>,
+}
+
+/// A connection that says where it is to go.
+struct Negotiating<'a> {
+    stream: TcpStream,
+    peer: SocketAddr,
+    negotiation: Box<dyn Negotiation>,
+    input: Vec<u8>,
+    _ticket: HandshakeTicket<'a>,
+}
+
+/// What a negotiation came to.
+enum Outcome {
+    Open(Target),
+    /// The reply was written.
+    Closed(String),
+    Failed(String),
+}
+
+impl Handshake for Negotiating<'_> {
+    type Outcome = Outcome;
+
+    fn connection(&self) -> &TcpStream {
+        &self.stream
+    }
+
+    fn advance(&mut self) -> Option<Outcome> {
+        loop {
+            if let Some(outcome) = self.step() {
+                return Some(outcome);
+            }
+            if self.input.len() >= MAX_NEGOTIATION {
+                return Some(Outcome::Failed("its request is too long".to_owned()));
+            }
+            let mut buffer = [0; READ_BYTES];
+            let most = READ_BYTES.min(MAX_NEGOTIATION - self.input.len());
+            match (&self.stream).read(buffer.split_at_mut(most).0) {
+                Ok(0) => return Some(Outcome::Failed("it was closed before its request".into())),
+                Ok(count) => {
+                    self.input.extend_from_slice(buffer.get(..count).unwrap_or_default());
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return None,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Some(Outcome::Failed(error.to_string())),
+            }
+        }
+    }
+}
+
+impl Negotiating<'_> {
+    /// Gives the protocol what has arrived.
+    fn step(&mut self) -> Option<Outcome> {
+        let step = self.negotiation.advance(&self.input);
+        self.input.drain(..step.used.min(self.input.len()));
+        if let Next::Close(why) = step.next {
+            answer(&self.stream, &step.reply);
+            return Some(Outcome::Closed(why));
+        }
+        // Replies are short, and the send buffer is empty.
+        if !step.reply.is_empty()
+            && !(&self.stream).write(&step.reply).is_ok_and(|count| count == step.reply.len())
+        {
+            return Some(Outcome::Failed("it does not take the reply".to_owned()));
+        }
+        match step.next {
+            Next::Read | Next::Close(_) => None,
+            Next::Open(target) => Some(Outcome::Open(target)),
+            Next::Reset(why) => Some(Outcome::Failed(why)),
+        }
+    }
+}
+
+/// Accepts until the box ends.
+pub(super) fn accept(listener: Listener, sink: &Sink<'_>, ending: Ending<'_>) {
+    let Listener { socket, ingress } = listener;
+    let counts = HandshakeCounts::default();
+    let begin = |stream: TcpStream, peer, ticket| {
+        let local = prepare(&stream).unwrap_or(peer);
+        let negotiation = ingress.begin(Accepted { peer, local });
+        Negotiating { stream, peer, negotiation, input: Vec::new(), _ticket: ticket }
+    };
+    let _ = socket.set_nonblocking(true);
+    let Ok(mut acceptor) = Acceptor::new(&socket, &counts, LIMITS, begin) else { return };
+    let mut ended = |ended: Ended<Negotiating<'_>>| {
+        let refused = |peer, why: &str| {
+            sink.counters.refused.increment();
+            (sink.report)(Event::RequestRefused { peer, why: why.to_owned() });
+        };
+        match ended {
+            Ended::Complete(_, own, Outcome::Open(target)) => {
+                if let Some(own) = sink.admit(own) {
+                    let Negotiating { stream, peer, negotiation, input, .. } = own;
+                    let flow = NewFlow { stream, peer, target, negotiation, early: input };
+                    if let Some(inbox) = sink.inboxes.get(sink.shares.choose()) {
+                        inbox.put(flow);
+                    }
+                }
+            }
+            Ended::Complete(_, own, Outcome::Closed(why) | Outcome::Failed(why)) => {
+                refused(own.peer, &why);
+            }
+            Ended::TimedOut(own) => refused(own.peer, "its request did not arrive in time"),
+            Ended::Evicted(own) => refused(own.peer, "too many connections without a request"),
+        }
+    };
+    while !ending.stop.is_raised() && !ending.drain.is_raised() {
+        if acceptor.step(POLL, &mut ended).is_err() {
+            std::thread::sleep(POLL);
+        }
+    }
+}
+
+fn prepare(stream: &TcpStream) -> io::Result<SocketAddr> {
+    sockets::prepare_local(stream)?;
+    sockets::local_address(stream)
+}
+
+impl Sink<'_> {
+    /// Counts a flow, if there is room for one more.
+    fn admit<'a>(&self, mut own: Negotiating<'a>) -> Option<Negotiating<'a>> {
+        if self.counters.active_flows.get() < self.max_flows {
+            self.counters.active_flows.increment();
+            self.counters.flows.increment();
+            return Some(own);
+        }
+        if let Some(reply) = own.negotiation.refused(Refusal::Busy) {
+            answer(&own.stream, &reply);
+        }
+        self.counters.refused.increment();
+        (self.report)(Event::RequestRefused { peer: own.peer, why: "too many flows".to_owned() });
+        None
+    }
+}

@@ -1,0 +1,299 @@
+//! The lanes of one thread of near: which are ready, which flows wait for one.
+
+use super::share::Shares;
+use super::{NearConfig, NewFlow};
+use crate::counters::Counters;
+use crate::event::Event;
+use crate::event_loop::{Ending, EventLoop, Overdue, Report, Side, flow_ended};
+use crate::lane_socket::LaneSocket;
+use crate::local_flow::{FlowEnd, FlowSummary, Local, LocalFlow};
+use crate::relay::{LaneEnd, Notice, Relay, answer};
+use crate::sockets;
+use host::clock;
+use lane::{Refusal, Role};
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Lanes of a thread that are being connected at once: each is a handshake at far.
+const MAX_CONNECTING: usize = 64;
+/// Timeout of a lane's connection, with TLS.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Timeout of far's answer to `Open`: it resolves and connects, each within 10 s.
+const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
+/// Time that a lane may take to become free once its flow is over here.
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(30);
+/// A lane beyond those that are kept ready is closed after so long without a flow.
+const UNUSED_TIMEOUT: Duration = Duration::from_secs(60);
+/// Interval of `Ping` on a free lane, and the timeout of its answer.
+const PING_INTERVAL: Duration = Duration::from_secs(20);
+/// Pauses between attempts to connect lanes that no flow waits for.
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+const LONGEST_PAUSE: Duration = Duration::from_secs(15);
+
+/// One thread of near.
+pub(super) struct NearSide<'a> {
+    config: &'a NearConfig,
+    shares: &'a Shares,
+    /// Its index among the threads.
+    thread: usize,
+    /// Lanes to keep ready.
+    ready: usize,
+    counters: &'a Arc<Counters>,
+    ending: Ending<'a>,
+    report: Report<'a>,
+    /// Free lanes; the last used one is the last.
+    free: Vec<usize>,
+    connecting: usize,
+    waiting: VecDeque<NewFlow>,
+    /// Index of the address of far that is tried next.
+    address: usize,
+    pause: Duration,
+    retry_at: Instant,
+}
+
+impl<'a> NearSide<'a> {
+    pub(super) fn new(
+        config: &'a NearConfig,
+        (shares, thread): (&'a Shares, usize),
+        counters: &'a Arc<Counters>,
+        ending: Ending<'a>,
+        report: Report<'a>,
+    ) -> Self {
+        NearSide {
+            config,
+            shares,
+            thread,
+            ready: config.lanes.div_ceil(config.threads.max(1)),
+            counters,
+            ending,
+            report,
+            free: Vec::new(),
+            connecting: 0,
+            waiting: VecDeque::new(),
+            address: 0,
+            pause: FIRST_PAUSE,
+            retry_at: clock::now(),
+        }
+    }
+
+    /// Opens a flow on a free lane, or on one that is to be connected.
+    fn place(&mut self, flow: NewFlow, event_loop: &mut EventLoop) {
+        let now = event_loop.now;
+        while let Some(id) = self.free.pop() {
+            let Some(relay) = event_loop.get(id).filter(|relay| relay.is_free()) else { continue };
+            if relay.flows > 0 {
+                self.shares.lane_taken(self.thread);
+                self.counters.reused.increment();
+            }
+            self.open(relay, flow, now);
+            event_loop.register_local(id);
+            event_loop.wake(id);
+            return;
+        }
+        if self.connecting >= MAX_CONNECTING {
+            self.waiting.push_back(flow);
+            return;
+        }
+        match self.begin_lane(now) {
+            Ok(mut relay) => {
+                self.open(&mut relay, flow, now);
+                self.add(relay, event_loop);
+            }
+            Err((far, why)) => {
+                self.refuse(flow, Refusal::Unreachable, &why, now);
+                self.unreachable(far, why, now);
+            }
+        }
+    }
+
+    fn open(&self, relay: &mut Relay, flow: NewFlow, now: Instant) {
+        let NewFlow { stream, peer, target, negotiation, early } = flow;
+        let mut local = LocalFlow::new(Local::Connected(stream), peer, target, now);
+        local.negotiation = Some(negotiation);
+        relay.open(local, &early, self.counters);
+    }
+
+    fn add(&mut self, relay: Relay, event_loop: &mut EventLoop) {
+        match event_loop.add(relay) {
+            Ok(_) => self.connecting += 1,
+            Err(failed) => {
+                let (mut relay, why) = (failed.0, failed.1.to_string());
+                relay.answer_refusal(Refusal::Busy);
+                if let Some(flow) = relay.flow.take() {
+                    self.ended(FlowSummary {
+                        end: FlowEnd::LaneFailed(why),
+                        ..flow.summary(true, event_loop.now)
+                    });
+                }
+            }
+        }
+    }
+
+    /// A flow that no lane has carried.
+    fn refuse(&mut self, mut flow: NewFlow, refusal: Refusal, why: &str, now: Instant) {
+        if let Some(reply) = flow.negotiation.refused(refusal) {
+            answer(&flow.stream, &reply);
+        }
+        let local = LocalFlow::new(Local::Gone, flow.peer, flow.target, now);
+        self.ended(FlowSummary {
+            end: FlowEnd::LaneFailed(why.to_owned()),
+            ..local.summary(true, now)
+        });
+    }
+
+    fn ended(&self, summary: FlowSummary) {
+        self.shares.flow_ended(self.thread);
+        flow_ended(summary, self.counters, self.report);
+    }
+
+    /// Begins to connect a lane; the address of far and the reason if that fails at once.
+    fn begin_lane(&mut self, now: Instant) -> Result<Relay, (SocketAddr, String)> {
+        let count = self.config.far.len().max(1);
+        let far = self.config.far.get(self.address % count).copied();
+        let far = far.unwrap_or_else(|| SocketAddr::from(([0, 0, 0, 0], 0)));
+        let begin = || -> Result<LaneSocket, String> {
+            let key = self.config.key.as_ref();
+            let tls = key.map(crate::PairKey::client).transpose();
+            let tls = tls.map_err(|error| error.to_string())?.map(Box::new);
+            let preamble = key.map(crate::PairKey::preamble).unwrap_or_default();
+            let stream = sockets::connect_lane(far, &self.config.options)
+                .map_err(|error| error.to_string())?;
+            Ok(LaneSocket::connecting(stream, tls, preamble, Arc::clone(self.counters)))
+        };
+        let socket = begin().map_err(|why| (far, why))?;
+        Ok(Relay::new(Role::Near, socket, far, now))
+    }
+
+    fn unreachable(&mut self, far: SocketAddr, why: String, now: Instant) {
+        self.address = self.address.wrapping_add(1);
+        self.retry_at = now + self.pause;
+        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+        if self.shares.note_reach(false) {
+            (self.report)(Event::FarUnreachable { far, why });
+        }
+    }
+
+    fn reached(&mut self, far: SocketAddr) {
+        self.pause = FIRST_PAUSE;
+        if self.shares.note_reach(true) {
+            (self.report)(Event::FarReached { far });
+        }
+    }
+
+    /// A lane carries nothing: it takes the next flow that waits.
+    fn release(&mut self, id: usize, event_loop: &mut EventLoop) {
+        self.free.push(id);
+        if let Some(flow) = self.waiting.pop_front() {
+            self.place(flow, event_loop);
+        }
+    }
+
+    fn is_ending(&self) -> bool {
+        self.ending.drain.is_raised() || self.ending.stop.is_raised()
+    }
+}
+
+impl Side for NearSide<'_> {
+    type Job = NewFlow;
+
+    fn job(&mut self, flow: NewFlow, event_loop: &mut EventLoop) {
+        self.place(flow, event_loop);
+    }
+
+    fn notice(&mut self, id: usize, notice: Notice, event_loop: &mut EventLoop) {
+        match notice {
+            Notice::LaneReady => {
+                self.connecting = self.connecting.saturating_sub(1);
+                let Some(relay) = event_loop.get(id) else { return };
+                let (far, is_free) = (relay.peer, relay.is_free());
+                self.reached(far);
+                if is_free {
+                    self.release(id, event_loop);
+                } else if let Some(flow) = self.waiting.pop_front() {
+                    // There is room for one more handshake.
+                    self.place(flow, event_loop);
+                }
+            }
+            Notice::LaneFree => {
+                self.shares.lane_freed(self.thread);
+                self.release(id, event_loop);
+            }
+            Notice::FlowEnded(summary) => self.ended(summary),
+            Notice::Open(_) | Notice::ConnectFailed(_) => {}
+        }
+    }
+
+    fn lane_ended(&mut self, id: usize, relay: Relay, end: LaneEnd, event_loop: &mut EventLoop) {
+        if relay.flows > 0 && self.free.contains(&id) {
+            self.shares.lane_taken(self.thread);
+        }
+        self.free.retain(|free| *free != id);
+        if relay.was_ready {
+            return;
+        }
+        self.connecting = self.connecting.saturating_sub(1);
+        let why = end.failure.unwrap_or_else(|| "closed by the far box".to_owned());
+        self.unreachable(relay.peer, why.clone(), event_loop.now);
+        // Those that wait would each wait for a lane that fails.
+        if let Some(flow) = self.waiting.pop_front() {
+            self.refuse(flow, Refusal::Unreachable, &why, event_loop.now);
+        }
+    }
+
+    fn overdue(&self, relay: &Relay, _id: usize, now: Instant) -> Option<Overdue> {
+        let passed = |since: Instant, limit| now.saturating_duration_since(since) >= limit;
+        if !relay.is_ready() {
+            let timed_out = || Overdue::Lane("the far box did not answer in time".to_owned());
+            return passed(relay.since, CONNECT_TIMEOUT).then(timed_out);
+        }
+        let Some(flow) = &relay.flow else {
+            let is_extra = self.free.len() > self.ready && passed(relay.last_used, UNUSED_TIMEOUT);
+            if is_extra || self.is_ending() {
+                return Some(Overdue::Unused);
+            }
+            let is_lost = relay.awaits_pong && passed(relay.last_ping, PING_INTERVAL);
+            return is_lost.then(|| Overdue::Lane("the far box does not answer".to_owned()));
+        };
+        if flow.is_gone() {
+            return passed(flow.last_active, RELEASE_TIMEOUT).then_some(Overdue::Unused);
+        }
+        if !flow.is_opened && passed(flow.began, OPEN_TIMEOUT) {
+            return Some(Overdue::Lane("the far box did not answer in time".to_owned()));
+        }
+        passed(flow.last_active, self.config.timeouts.idle).then_some(Overdue::Flow)
+    }
+
+    fn sweep(&mut self, event_loop: &mut EventLoop) {
+        let now = event_loop.now;
+        for id in self.free.clone() {
+            let Some(relay) = event_loop.get(id) else { continue };
+            let is_due = now.saturating_duration_since(relay.last_ping) >= PING_INTERVAL;
+            if is_due && !relay.awaits_pong {
+                relay.ping(now);
+                event_loop.wake(id);
+            }
+        }
+        while self.connecting < MAX_CONNECTING
+            && let Some(flow) = self.waiting.pop_front()
+        {
+            self.place(flow, event_loop);
+        }
+        if self.is_ending() || now < self.retry_at {
+            return;
+        }
+        let unused = event_loop.relays().filter(|(_, relay)| relay.is_free()).count();
+        let room = MAX_CONNECTING.saturating_sub(self.connecting);
+        for _ in 0..self.ready.saturating_sub(unused).min(room) {
+            match self.begin_lane(now) {
+                Ok(relay) => self.add(relay, event_loop),
+                Err((far, why)) => return self.unreachable(far, why, now),
+            }
+        }
+    }
+
+    fn drain_timeout(&self) -> Duration {
+        self.config.timeouts.drain
+    }
+}

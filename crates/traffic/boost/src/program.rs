@@ -1,0 +1,184 @@
+//! A program whose connections are boosted without its knowledge and without root: it runs in a
+//! network of its own, where a connection to any address is accepted by near, which is outside.
+//!
+//! ```text
+//!   network of the program              │ network of the host
+//!                                       │
+//!   program ──TCP to any address──> listener ──> near ══ lane ══> far ──> that address
+//!           ──DNS to any server───> sockets ───> relay
+//!           ──other UDP──> port unreachable
+//! ```
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`network`] | the program's network: routes, rules, listeners |
+//!
+//! To be called in the sandbox of [`host::sandbox`]: whatever ends this process ends the program, and
+//! with the program everything that it started.
+
+pub mod network;
+
+pub use network::{NetworkError, Ports, ProgramNetwork};
+
+use crate::dns::Upstream;
+use crate::event::Event;
+use crate::event_loop::Ending;
+use crate::near::{Listener, Near};
+use crate::transparent::Transparent;
+use crate::{BoostError, sockets};
+use host::program::{ExitCode, Identity, Reaper, Streams};
+use host::signals;
+use host::stop::StopFlag;
+use std::ffi::OsString;
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+/// Time that far may take to be reached before the program is started.
+const REACH_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// Who answers the program's DNS queries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum NameServer {
+    /// The name server of far: names have the addresses that they have there.
+    #[default]
+    Far,
+    /// The server that the program asks, from this host.
+    Near,
+}
+
+/// The reason that a program was not started.
+#[derive(Debug, thiserror::Error)]
+pub enum ProgramError {
+    /// Its network.
+    #[error(transparent)]
+    Network(#[from] NetworkError),
+    /// The near box.
+    #[error(transparent)]
+    Boost(#[from] BoostError),
+    /// Far.
+    #[error("cannot reach the far box: {0}")]
+    Unreachable(String),
+    /// The program.
+    #[error("cannot start {program}: {reason}")]
+    Start {
+        /// Its name.
+        program: String,
+        /// The system's reason.
+        reason: String,
+    },
+}
+
+/// A program to run.
+#[derive(Debug, Clone)]
+pub struct Program {
+    /// The program and its arguments.
+    pub command: Vec<OsString>,
+    /// Who answers its DNS queries.
+    pub name_server: NameServer,
+    /// The ports whose connections are boosted.
+    pub ports: Ports,
+}
+
+impl Program {
+    /// Runs the program behind `near` and returns its exit code, 128 plus the number of a signal that
+    /// ended it. Signals to this process alone are passed on; those of a terminal reach the program by
+    /// themselves. After its end, near delivers what it still holds.
+    ///
+    /// # Errors
+    /// [`ProgramError`]: the program has not run.
+    pub fn run(
+        &self,
+        near: &Near,
+        report: &(dyn Fn(Event) + Sync),
+    ) -> Result<ExitCode, ProgramError> {
+        let mut network = ProgramNetwork::create(&self.ports)?;
+        let (stop, drain) = (StopFlag::new(), StopFlag::new());
+        let ending = Ending { stop: &stop, drain: &drain };
+        let upstream = match self.name_server {
+            NameServer::Near => Upstream::Near,
+            NameServer::Far => Upstream::Far {
+                network: Arc::clone(&network.namespace),
+                name_server: network::NAME_SERVER,
+            },
+        };
+        let mut listeners = Vec::new();
+        for socket in network.take_listeners() {
+            sockets::prepare_local(&socket).map_err(BoostError::Socket)?;
+            let ingress = Arc::new(Transparent { name_server: Some(network::NAME_SERVER) });
+            listeners.push(Listener { socket, ingress });
+        }
+        // Whether far was reached first, or why not.
+        let (first, reached) = sync_channel(1);
+        let report = |event: Event| {
+            let state = match &event {
+                Event::FarReached { .. } => Some(Ok(())),
+                Event::FarUnreachable { far, why } => Some(Err(format!("{far}: {why}"))),
+                _ => None,
+            };
+            // Only the first counts; it is this function's own result.
+            if state.is_none_or(|state| first.try_send(state).is_err()) {
+                report(event);
+            }
+        };
+        std::thread::scope(|scope| {
+            let served = scope.spawn(|| near.serve(listeners, ending, &report));
+            if let Some(sockets) = network.take_dns() {
+                let stop = &stop;
+                // Without it, names do not resolve, which programs say.
+                scope.spawn(move || drop(sockets.serve(&upstream, stop)));
+            }
+            let run = || {
+                match reached.recv_timeout(REACH_TIMEOUT) {
+                    Ok(Ok(())) => {}
+                    Ok(Err(why)) => return Err(ProgramError::Unreachable(why)),
+                    Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
+                        return Err(ProgramError::Unreachable("no answer".to_owned()));
+                    }
+                }
+                self.start_and_wait(&network, &stop)
+            };
+            let code = run();
+            match code {
+                Ok(_) => drain.raise(),
+                Err(_) => stop.raise(),
+            }
+            let served = served.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            stop.raise();
+            let code = code?;
+            served?;
+            Ok(code)
+        })
+    }
+
+    fn start_and_wait(
+        &self,
+        network: &ProgramNetwork,
+        stop: &StopFlag,
+    ) -> Result<ExitCode, ProgramError> {
+        let mut reaper = Reaper::start(None);
+        reaper.set_identity(Identity::Caller);
+        let program = reaper
+            .start_program(&network.namespace, &self.command, Streams::Ours)
+            .map_err(|error| ProgramError::Start {
+                program: self.command.first().cloned().unwrap_or_default().display().to_string(),
+                reason: error.to_string(),
+            })?;
+        let ended = Arc::new(OnceLock::new());
+        let (running, ended_too, stop) = (program.clone(), Arc::clone(&ended), stop.clone());
+        std::thread::spawn(move || {
+            loop {
+                let (signal, from_program) = signals::wait_for_termination();
+                if ended_too.get().is_some() {
+                    // Near is delivering the rest: that is given up.
+                    stop.raise();
+                } else if from_program {
+                    running.signal(signal);
+                }
+            }
+        });
+        let code = program.wait();
+        let _ = ended.set(());
+        Ok(code)
+    }
+}

@@ -1,0 +1,137 @@
+//! The network of a program: a namespace in which every address is its own, and one listener accepts
+//! connections to all of them.
+//!
+//! Loopback addresses stay the namespace's own, so that programs can talk among themselves; a host's
+//! services there are out of reach, except for DNS. Echo requests are not answered: an answer would
+//! not be that of the address.
+
+use crate::dns::DnsSockets;
+use host::netlink::Netlink;
+use host::netns::NetNs;
+use host::tproxy::{Arriving, Tproxy};
+use host::{sysctl, transparent};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+use std::sync::Arc;
+
+/// The addresses from which the program's connections come: of a block that no network has
+/// (RFC 7335), and a unique local one (RFC 4193). As the latter and public addresses have different
+/// labels (RFC 6724, section 2.1), programs prefer IPv4: far may have no IPv6, and near accepts before
+/// far connects.
+const OWN: [IpAddr; 2] = [
+    IpAddr::V4(Ipv4Addr::new(192, 0, 0, 3)),
+    IpAddr::V6(Ipv6Addr::new(0xfd6c, 0x6f6e, 0x6768, 0, 0, 0, 0, 1)),
+];
+
+/// The address of far's name server in the network.
+pub const NAME_SERVER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 0, 4)), 5300);
+
+/// The name of the table of rules.
+const TABLE: &str = "longhaul-boost";
+
+/// The ports to which connections are accepted.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Ports {
+    /// All of them, which needs nf_tables.
+    #[default]
+    All,
+    /// These; connections to others are refused.
+    Listed(Vec<u16>),
+}
+
+/// The reason that there is no network for a program.
+#[derive(Debug, thiserror::Error)]
+pub enum NetworkError {
+    /// No nf_tables, or none with `tproxy`.
+    #[error(
+        "this kernel cannot accept connections to all ports ({0}): load its module with \
+         modprobe nft_tproxy, or name the ports with ‹ports›, such as 22,80,443"
+    )]
+    Tproxy(io::Error),
+    /// A gateway's rules or listeners.
+    #[error("cannot accept the connections of other hosts ({step}): {source}")]
+    Gateway {
+        /// The step that failed.
+        step: &'static str,
+        /// The system error.
+        source: io::Error,
+    },
+    /// Anything else.
+    #[error("cannot create the program's network ({step}): {source}")]
+    Other {
+        /// The step that failed.
+        step: &'static str,
+        /// The system error.
+        source: io::Error,
+    },
+}
+
+/// A program's network, which exists as long as this value or a program in it.
+#[derive(Debug)]
+pub struct ProgramNetwork {
+    pub(super) namespace: Arc<NetNs>,
+    listeners: Vec<TcpListener>,
+    dns: Option<DnsSockets>,
+    #[expect(dead_code, reason = "holding them is the use")]
+    rules: Option<Tproxy>,
+}
+
+impl ProgramNetwork {
+    /// Creates it. The caller has the privileges of a sandbox.
+    ///
+    /// # Errors
+    /// [`NetworkError`].
+    pub fn create(ports: &Ports) -> Result<Self, NetworkError> {
+        let namespace = NetNs::create().map_err(other("its namespace"))?;
+        let (listeners, dns, rules) =
+            namespace.run(|| inside(ports)).map_err(other("entering its namespace"))??;
+        Ok(ProgramNetwork { namespace: Arc::new(namespace), listeners, dns: Some(dns), rules })
+    }
+
+    /// The listeners, once.
+    pub fn take_listeners(&mut self) -> Vec<TcpListener> {
+        std::mem::take(&mut self.listeners)
+    }
+
+    /// The sockets of DNS, once.
+    pub const fn take_dns(&mut self) -> Option<DnsSockets> {
+        self.dns.take()
+    }
+}
+
+fn other(step: &'static str) -> impl Fn(io::Error) -> NetworkError {
+    move |source| NetworkError::Other { step, source }
+}
+
+/// Runs in the namespace.
+fn inside(ports: &Ports) -> Result<(Vec<TcpListener>, DnsSockets, Option<Tproxy>), NetworkError> {
+    let netlink = Netlink::open().map_err(other("opening netlink"))?;
+    let loopback = netlink.index("lo").map_err(other("finding the loopback"))?;
+    netlink.bring_up(loopback, None, None).map_err(other("bringing up the loopback"))?;
+    let has_ipv6 = sysctl::read("net.ipv6.conf.lo.disable_ipv6").is_ok_and(|off| off == "0");
+    for own in OWN.into_iter().filter(|own| own.is_ipv4() || has_ipv6) {
+        netlink.add_address(loopback, own).map_err(other("adding an address"))?;
+        netlink.own_all_addresses(loopback, own).map_err(other("adding a route"))?;
+    }
+    // A kernel without them answers: misleading, but no more.
+    for name in ["net.ipv4.icmp_echo_ignore_all", "net.ipv6.icmp.echo_ignore_all"] {
+        let _ = sysctl::write(name, "1");
+    }
+    let listen = |port| transparent::listen(port).map_err(other("listening"));
+    let (listeners, rules) = match ports {
+        Ports::All => {
+            let listener = listen(0)?;
+            let port = listener.local_addr().map_err(other("listening"))?.port();
+            let rules = Tproxy::start(TABLE, port, Arriving::Anywhere { except: crate::dns::PORT });
+            (vec![listener], Some(rules.map_err(NetworkError::Tproxy)?))
+        }
+        Ports::Listed(ports) => {
+            // Port 53 is the relay's.
+            let listed = ports.iter().filter(|port| **port != crate::dns::PORT);
+            let all = listed.copied().chain([NAME_SERVER.port()]);
+            (all.map(listen).collect::<Result<_, _>>()?, None)
+        }
+    };
+    let dns = DnsSockets::open().map_err(other("listening for DNS"))?;
+    Ok((listeners, dns, rules))
+}

@@ -1,0 +1,137 @@
+//! From the local socket to the lane.
+
+use super::{COPY_BYTES, LaneEnd, Relay, Tools};
+use crate::pipes::PIPE_BYTES;
+use host::splice::Pipe;
+use lane::{Message, Role};
+use std::io::{ErrorKind, Read};
+use std::net::TcpStream;
+
+/// What was read from the local socket.
+enum Taken {
+    /// So many bytes at the start of the buffer.
+    Copied(usize),
+    Spliced(Pipe),
+    Nothing,
+    End,
+    Reset,
+}
+
+impl Relay {
+    /// One step. Whether anything moved.
+    pub(super) fn move_to_lane(&mut self, tools: &mut Tools<'_>) -> Result<bool, LaneEnd> {
+        if !self.socket.flush().map_err(LaneEnd::failed)? {
+            return Ok(false);
+        }
+        if let Some(moved) = self.drain_pipe(tools)? {
+            return Ok(moved);
+        }
+        if std::mem::take(&mut self.pong_due) {
+            self.send(&Message::Pong)?;
+            return Ok(true);
+        }
+        let (may_send, at_far) = (self.state.may_send(), self.role == Role::Far);
+        let Some(flow) = self.flow.as_mut().filter(|_| may_send) else { return Ok(false) };
+        if std::mem::take(&mut flow.to_lane.reset_due) {
+            self.send(&Message::Reset)?;
+            return Ok(true);
+        }
+        if flow.to_lane.has_fin {
+            self.send(&Message::End)?;
+            return Ok(true);
+        }
+        if !flow.readable || (at_far && !flow.is_opened) {
+            return Ok(false);
+        }
+        let Some(stream) = flow.connected() else { return Ok(false) };
+        let splices = self.socket.is_plain() && flow.to_lane.is_bulk;
+        match take(stream, splices, self.socket.is_plain(), tools) {
+            Taken::Nothing => {
+                flow.readable = false;
+                Ok(false)
+            }
+            Taken::End => {
+                flow.to_lane.has_fin = true;
+                Ok(true)
+            }
+            Taken::Reset => {
+                self.local_reset()?;
+                Ok(true)
+            }
+            Taken::Copied(count) => {
+                flow.to_lane.is_bulk = count >= COPY_BYTES;
+                self.announce(count, tools)?;
+                let payload = tools.scratch.get(..count).unwrap_or_default();
+                self.socket.send_copied(payload).map_err(LaneEnd::failed)?;
+                self.state.sent(u32::try_from(count).unwrap_or(u32::MAX));
+                Ok(true)
+            }
+            Taken::Spliced(pipe) => {
+                let count = pipe.len();
+                flow.to_lane.is_bulk = count >= COPY_BYTES;
+                flow.to_lane.pipe = Some(pipe);
+                self.announce(count, tools)?;
+                self.socket.flush_before_payload().map_err(LaneEnd::failed)?;
+                Ok(true)
+            }
+        }
+    }
+
+    /// Queues the header of a run, and counts it.
+    fn announce(&mut self, count: usize, tools: &Tools<'_>) -> Result<(), LaneEnd> {
+        let length = u32::try_from(count).map_err(LaneEnd::failed)?;
+        self.send(&Message::Data(length))?;
+        if let Some(flow) = &mut self.flow {
+            flow.to_lane.bytes += u64::from(length);
+            flow.last_active = tools.now;
+        }
+        tools.counters.to_lane.add(count);
+        Ok(())
+    }
+
+    /// Moves the rest of a run from its pipe; `None` without one.
+    fn drain_pipe(&mut self, tools: &mut Tools<'_>) -> Result<Option<bool>, LaneEnd> {
+        let Some(flow) = &mut self.flow else { return Ok(None) };
+        let Some(pipe) = &mut flow.to_lane.pipe else { return Ok(None) };
+        let moved = pipe.drain(&self.socket.stream);
+        let moved = self.socket.spliced(moved).map_err(LaneEnd::failed)?;
+        self.state.sent(u32::try_from(moved).unwrap_or(u32::MAX));
+        if moved > 0 {
+            flow.last_active = tools.now;
+        }
+        if pipe.is_empty()
+            && let Some(pipe) = flow.to_lane.pipe.take()
+        {
+            tools.pipes.put(pipe);
+        }
+        Ok(Some(moved > 0))
+    }
+}
+
+fn take(stream: &TcpStream, splices: bool, is_plain: bool, tools: &mut Tools<'_>) -> Taken {
+    let mut stream = stream;
+    if splices && let Some(mut pipe) = tools.pipes.take() {
+        let filled = pipe.fill(&stream, PIPE_BYTES);
+        if let Ok(1..) = filled {
+            return Taken::Spliced(pipe);
+        }
+        tools.pipes.put(pipe);
+        return ended(filled);
+    }
+    let most = if is_plain { COPY_BYTES } else { tools.scratch.len() };
+    let most = most.min(tools.scratch.len());
+    match stream.read(tools.scratch.split_at_mut(most).0) {
+        Ok(count) if count > 0 => Taken::Copied(count),
+        other => ended(other),
+    }
+}
+
+fn ended(result: std::io::Result<usize>) -> Taken {
+    match result {
+        Ok(_) => Taken::End,
+        Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
+            Taken::Nothing
+        }
+        Err(_) => Taken::Reset,
+    }
+}

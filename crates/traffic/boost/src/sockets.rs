@@ -1,0 +1,163 @@
+//! Sockets of both boxes: towards applications and targets, and between the boxes.
+
+use crate::BoostError;
+use host::address::canonical;
+use host::{socket, tcp_info};
+use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, TcpKeepalive, Type};
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::time::Duration;
+use units::ByteCount;
+
+/// Connections that may wait to be accepted.
+const BACKLOG: i32 = 1024;
+/// Receive buffer towards an application: what it has sent and near has not taken yet. Enough for
+/// 10 Gbit/s at an RTT of 0.4 ms.
+pub const APPLICATION_BUFFER: ByteCount = ByteCount::from_bytes(512 << 10);
+/// Unsent bytes in a lane's send buffer: 4 ms at 1 Gbit/s. More would only be acknowledged to the
+/// application earlier, without being on the path.
+const UNSENT_LIMIT: ByteCount = ByteCount::from_bytes(512 << 10);
+/// A peer of a lane that acknowledges nothing for so long is gone (RFC 5482).
+const LANE_TIMEOUT: Duration = Duration::from_secs(30);
+/// The first keepalive of a connection without traffic, and the interval of the next ones.
+const LANE_KEEPALIVE: (Duration, Duration) = (Duration::from_secs(15), Duration::from_secs(5));
+const LOCAL_KEEPALIVE: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(10));
+
+/// Settings of the connections between the boxes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LaneOptions {
+    /// Congestion control; `None` for the system's.
+    pub congestion: Option<String>,
+    /// Send and receive buffer; `None` for the kernel's autotuning.
+    pub buffer: Option<ByteCount>,
+}
+
+fn keepalive((first, interval): (Duration, Duration)) -> TcpKeepalive {
+    TcpKeepalive::new().with_time(first).with_interval(interval).with_retries(3)
+}
+
+fn stream_socket(address: SocketAddr) -> io::Result<Socket> {
+    Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))
+}
+
+/// Options of a connection to an application or a target, or of a listener for applications,
+/// whose connections inherit them: however the process ends, its connections end with an RST.
+///
+/// # Errors
+/// The system error.
+pub fn prepare_local(socket: &impl std::os::fd::AsFd) -> io::Result<()> {
+    socket::set_reset_on_close(socket, true)?;
+    let reference = SockRef::from(socket);
+    reference.set_tcp_nodelay(true)?;
+    reference.set_tcp_keepalive(&keepalive(LOCAL_KEEPALIVE))
+}
+
+fn prepare_lane(socket: &Socket, options: &LaneOptions) -> Result<(), BoostError> {
+    if let Some(name) = &options.congestion {
+        tcp_info::set_congestion(socket, name)
+            .map_err(|error| BoostError::Congestion(error.to_string()))?;
+    }
+    let set = || -> io::Result<()> {
+        if let Some(size) = options.buffer {
+            socket::set_send_buffer(socket, size)?;
+            socket::set_receive_buffer(socket, size)?;
+        }
+        socket::set_unsent_limit(socket, Some(UNSENT_LIMIT))?;
+        socket::set_reset_on_close(socket, true)?;
+        socket.set_tcp_nodelay(true)?;
+        socket.set_tcp_user_timeout(Some(LANE_TIMEOUT))?;
+        socket.set_tcp_keepalive(&keepalive(LANE_KEEPALIVE))
+    };
+    set().map_err(BoostError::Socket)
+}
+
+/// The buffer that the kernel grants a lane where less than was asked for.
+///
+/// # Errors
+/// The congestion control is not available, or the system has no socket.
+pub fn check_lane_options(options: &LaneOptions) -> Result<Option<ByteCount>, BoostError> {
+    let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let socket = stream_socket(any).map_err(BoostError::Socket)?;
+    prepare_lane(&socket, options)?;
+    let Some(asked) = options.buffer else { return Ok(None) };
+    let granted = || -> io::Result<ByteCount> {
+        let receive = socket::receive_buffer(&socket)?;
+        Ok(socket::set_send_buffer(&socket, asked)?.min(receive))
+    };
+    let granted = granted().map_err(BoostError::Socket)?;
+    Ok((granted < asked).then_some(granted))
+}
+
+fn listen(address: SocketAddr, prepare: impl Fn(&Socket) -> Result<(), BoostError>) -> Listening {
+    let cannot = |error: io::Error| BoostError::Listen { address, reason: error.to_string() };
+    let socket = stream_socket(address).map_err(cannot)?;
+    socket.set_reuse_address(true).map_err(cannot)?;
+    prepare(&socket)?;
+    socket.bind(&SockAddr::from(address)).map_err(cannot)?;
+    socket.listen(BACKLOG).map_err(cannot)?;
+    socket.set_nonblocking(true).map_err(cannot)?;
+    Ok(socket.into())
+}
+
+type Listening = Result<TcpListener, BoostError>;
+
+/// Listens for applications.
+///
+/// # Errors
+/// The address is in use or not of this host.
+pub fn application_listener(address: SocketAddr) -> Listening {
+    listen(address, |socket| {
+        socket::set_receive_buffer(socket, APPLICATION_BUFFER).map_err(BoostError::Socket)?;
+        prepare_local(socket).map_err(BoostError::Socket)
+    })
+}
+
+/// Listens for lanes; an IPv6 wildcard address includes IPv4.
+///
+/// # Errors
+/// The address is in use or not of this host, or the congestion control is not available.
+pub fn lane_listener(address: SocketAddr, options: &LaneOptions) -> Listening {
+    let any = address.ip() == Ipv6Addr::UNSPECIFIED;
+    listen(address, |socket| {
+        if any {
+            socket.set_only_v6(false).map_err(BoostError::Socket)?;
+        }
+        prepare_lane(socket, options)
+    })
+}
+
+fn begin_connecting(socket: Socket, to: SocketAddr) -> io::Result<TcpStream> {
+    const EINPROGRESS: i32 = 115;
+    socket.set_nonblocking(true)?;
+    match socket.connect(&SockAddr::from(to)) {
+        Err(error) if error.raw_os_error() != Some(EINPROGRESS) => Err(error),
+        _ => Ok(socket.into()),
+    }
+}
+
+/// Begins to connect to far; the socket is writable once it is connected.
+///
+/// # Errors
+/// As [`lane_listener`], or the host has no route to far.
+pub(crate) fn connect_lane(to: SocketAddr, options: &LaneOptions) -> Result<TcpStream, BoostError> {
+    let socket = stream_socket(to).map_err(BoostError::Socket)?;
+    prepare_lane(&socket, options)?;
+    begin_connecting(socket, to).map_err(BoostError::Socket)
+}
+
+/// Begins to connect to a target.
+pub(crate) fn connect_target(to: SocketAddr) -> io::Result<TcpStream> {
+    let socket = stream_socket(to)?;
+    prepare_local(&socket)?;
+    begin_connecting(socket, to)
+}
+
+/// The error of a connection attempt that has ended; `None` if it has succeeded.
+pub(crate) fn connect_error(stream: &TcpStream) -> Option<io::Error> {
+    stream.take_error().unwrap_or_else(Some)
+}
+
+/// The addresses of both ends of an accepted connection, as IPv4 where they are mapped.
+pub(crate) fn local_address(stream: &TcpStream) -> io::Result<SocketAddr> {
+    stream.local_addr().map(canonical)
+}

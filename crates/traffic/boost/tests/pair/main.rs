@@ -1,0 +1,8 @@
+//! Both boxes on loopback, between real sockets.
+
+#![expect(clippy::unwrap_used, reason = "in a test an unwrap is an assertion")]
+
+mod boxes;
+mod hostile;
+mod lanes;
+mod semantics;
