@@ -60,8 +60,7 @@ pub enum RouteError {
     },
     /// Several routes with the same key.
     #[error(
-        "there are several routes to {0} with the same metric; delete \
-         all but one with ip route del"
+        "there are several routes to {0} with the same metric; delete all but one with ip route del"
     )]
     Ambiguous(RoutePrefix),
     /// More routes than a host has uplinks.

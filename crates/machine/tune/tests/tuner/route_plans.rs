@@ -144,7 +144,7 @@ fn routes_that_cannot_be_changed_are_refused_with_the_reason() {
         (
             vec![of("192.0.2.0/24", 1, vec![]), of("192.0.2.0/24", 1, vec![])],
             "192.0.2.0/24",
-            "cannot be told apart",
+            "with the same metric",
         ),
         (
             vec![default(), Body { table: 100, ..Body::default() }.route()],
