@@ -12,7 +12,7 @@
 //! let (stop, drain) = (StopFlag::new(), StopFlag::new());
 //! let document = boost::near(&request, &mut |event| eprintln!("{event:?}"), &stop, &drain)?;
 //! println!("{} flows", document.flows);
-//! # Ok::<(), longhaul::Problem>(())
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod event;

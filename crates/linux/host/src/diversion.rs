@@ -3,7 +3,7 @@
 //! ([`transparent::listen`](crate::transparent::listen)).
 //!
 //! Rules and routes outlive the process, so they carry a mark of ours by which they are found:
-//! rules a protocol number ([`PROTOCOL`]), routes a table ([`TABLE`]).
+//! rules a protocol number (`PROTOCOL`), routes a table (`TABLE`).
 
 use crate::netlink::{Change, Netlink, family};
 use crate::netlink_message::{attribute, find, text, u32_at};

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Queries and answers pass unchanged, so all types of records work. Each query over UDP and each
-//! connection has a thread, of which there are at most [`MAX_THREADS`]; further ones are not
+//! connection has a thread, of which there are at most `MAX_THREADS`; further ones are not
 //! answered, and programs ask again.
 
 mod message;

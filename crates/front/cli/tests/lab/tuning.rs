@@ -170,6 +170,7 @@ pub(crate) fn a_labs_host_is_tuned() {
 /// What a route of the table may be: the default route, which a prefix gets a copy of, and the
 /// route of another prefix with metrics of its own.
 const ROUTES: &str = "set -e; ip link set lo up; ip link add v0 type veth peer name v1; \
+    ip link set v0 addrgenmode none; ip link set v1 addrgenmode none; \
     ip link set v0 up; ip link set v1 up; ip addr add 10.0.0.1/24 dev v0; \
     ip -6 addr add fd00::1/64 dev v0 nodad; ip route add default via 10.0.0.254 proto dhcp metric 100; \
     ip route add 203.0.113.0/24 via 10.0.0.253 mtu lock 1400 initcwnd 20 congctl lock reno; \

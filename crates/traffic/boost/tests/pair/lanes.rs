@@ -63,6 +63,7 @@ fn two_hundred_flows_run_at_once() {
             }
         });
         until(|| (pair.far_totals().active_flows == 0).then_some(()));
+        until(|| (pair.near_totals().active_flows == 0).then_some(()));
         let totals = pair.near_totals();
         assert_eq!((totals.flows, totals.active_flows, totals.reset), (200, 0, 0));
     }
