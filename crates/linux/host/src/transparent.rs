@@ -30,6 +30,8 @@ pub fn listen(port: u16) -> io::Result<TcpListener> {
             }
         };
     set_transparent(&socket, any.is_ipv6())?;
+    // Connections of an earlier listener may be in TIME-WAIT.
+    socket.set_reuse_address(true)?;
     socket.bind(&SocketAddr::new(any, port).into())?;
     socket.listen(BACKLOG)?;
     Ok(socket.into())
