@@ -104,14 +104,18 @@ pub(crate) struct Prepared<J> {
     jobs: Receiver<J>,
 }
 
-/// Prepares a thread.
-pub(crate) fn prepare<J>(counters: &Arc<Counters>) -> Result<(Prepared<J>, Inbox<J>), BoostError> {
-    let make = || -> io::Result<_> {
-        let (mut poller, wake) = (EdgePoller::new()?, Arc::new(EventFd::new()?));
-        poller.add(&*wake, WAKE)?;
-        Ok((poller, wake))
-    };
-    let (poller, wake) = make().map_err(BoostError::Socket)?;
+/// Threads and their inboxes, in the same order.
+type Threads<J> = (Vec<Prepared<J>>, Vec<Inbox<J>>);
+
+/// Prepares so many threads, one at least.
+pub(crate) fn prepare<J>(count: usize, counters: &Arc<Counters>) -> Result<Threads<J>, BoostError> {
+    let all: io::Result<Vec<_>> = (0..count.max(1)).map(|_| prepare_one(counters)).collect();
+    Ok(all.map_err(BoostError::Socket)?.into_iter().unzip())
+}
+
+fn prepare_one<J>(counters: &Arc<Counters>) -> io::Result<(Prepared<J>, Inbox<J>)> {
+    let (mut poller, wake) = (EdgePoller::new()?, Arc::new(EventFd::new()?));
+    poller.add(&*wake, WAKE)?;
     let (sender, jobs) = channel();
     let event_loop = EventLoop {
         poller,
@@ -227,8 +231,10 @@ impl EventLoop {
         self.again.push(id);
     }
 
-    pub(crate) fn has_flows(&self) -> bool {
-        self.relays().any(|(_, relay)| relay.flow.as_ref().is_some_and(|flow| !flow.is_gone()))
+    /// True while bytes of a flow may be on their way: until far has said that its target has
+    /// taken everything.
+    fn has_flows(&self) -> bool {
+        self.relays().any(|(_, relay)| relay.flow.is_some())
     }
 
     fn pump<S: Side>(&mut self, id: usize, side: &mut S) {
@@ -263,6 +269,10 @@ impl EventLoop {
         let Some(mut relay) = self.relays.get_mut(id).and_then(Option::take) else { return };
         self.freed.push(id);
         self.counters.active_lanes.decrement();
+        if relay.is_free() && end.failure.is_none() {
+            // The end of the last flow may still be in the send buffer.
+            let _ = host::socket::set_reset_on_close(&relay.socket.stream, false);
+        }
         let of_flow = match &end.failure {
             Some(why) => FlowEnd::LaneFailed(why.clone()),
             None => of_flow,

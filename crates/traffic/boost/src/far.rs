@@ -64,12 +64,7 @@ impl Far {
         report: Report<'_>,
     ) -> Result<(), BoostError> {
         let _ = host::limits::raise_open_files();
-        let (mut threads, mut inboxes) = (Vec::new(), Vec::new());
-        for _ in 0..self.config.threads.max(1) {
-            let (thread, inbox) = prepare(&self.counters)?;
-            threads.push(thread);
-            inboxes.push(inbox);
-        }
+        let (threads, inboxes) = prepare(self.config.threads, &self.counters)?;
         std::thread::scope(|scope| {
             let resolver = Resolver::start(scope, ending.stop).map_err(BoostError::Socket)?;
             for (thread, inbox) in threads.into_iter().zip(&inboxes) {

@@ -88,12 +88,7 @@ impl Near {
         report: Report<'_>,
     ) -> Result<(), BoostError> {
         let _ = host::limits::raise_open_files();
-        let (mut threads, mut inboxes) = (Vec::new(), Vec::new());
-        for _ in 0..self.config.threads.max(1) {
-            let (thread, inbox) = prepare(&self.counters)?;
-            threads.push(thread);
-            inboxes.push(inbox);
-        }
+        let (threads, inboxes) = prepare(self.config.threads, &self.counters)?;
         let shares = Shares::new(inboxes.len());
         std::thread::scope(|scope| {
             for (index, thread) in threads.into_iter().enumerate() {

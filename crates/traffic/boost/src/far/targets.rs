@@ -174,7 +174,8 @@ impl<'a> FarSide<'a> {
 /// The reason that near is told.
 fn refusal(error: &io::Error) -> Refusal {
     match error.kind() {
-        io::ErrorKind::ConnectionRefused => Refusal::Refused,
+        // A target may reset what its system has accepted before this host has seen it connected.
+        io::ErrorKind::ConnectionRefused | io::ErrorKind::ConnectionReset => Refusal::Refused,
         io::ErrorKind::TimedOut => Refusal::TimedOut,
         _ if host::socket::is_exhausted(error) => Refusal::Busy,
         _ => Refusal::Unreachable,

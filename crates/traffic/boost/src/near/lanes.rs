@@ -22,7 +22,8 @@ const MAX_CONNECTING: usize = 64;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Timeout of far's answer to `Open`: it resolves and connects, each within 10 s.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
-/// Time that a lane may take to become free once its flow is over here.
+/// Time that a lane may take to become free once its flow was reset or refused. One that ended in
+/// order has the idle timeout: its target may take the rest slowly.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(30);
 /// A lane beyond those that are kept ready is closed after so long without a flow.
 const UNUSED_TIMEOUT: Duration = Duration::from_secs(60);
@@ -256,7 +257,7 @@ impl Side for NearSide<'_> {
             let is_lost = relay.awaits_pong && passed(relay.last_ping, PING_INTERVAL);
             return is_lost.then(|| Overdue::Lane("the far box does not answer".to_owned()));
         };
-        if flow.is_gone() {
+        if flow.is_gone() && flow.end != Some(FlowEnd::Orderly) {
             return passed(flow.last_active, RELEASE_TIMEOUT).then_some(Overdue::Unused);
         }
         if !flow.is_opened && passed(flow.began, OPEN_TIMEOUT) {

@@ -275,6 +275,28 @@ fn a_box_that_drains_waits_for_its_flows() {
 }
 
 #[test]
+fn what_is_on_its_way_arrives_when_both_boxes_drain() {
+    let bytes = pattern(3_000_000);
+    let (listener, address) = target();
+    let pair = Pair::new(address, &Setup::default());
+    let mut application = pair.connect();
+    let mut server = accept(&listener);
+    server.shutdown(Shutdown::Write).unwrap();
+    application.write_all(&bytes).unwrap();
+    application.shutdown(Shutdown::Write).unwrap();
+    assert_eq!(application.read(&mut [0]).unwrap(), 0);
+    // For the application it is over; the target has not read a byte.
+    assert_eq!(pair.near.flow_end(0), FlowEnd::Orderly);
+    pair.near.drain.raise();
+    pair.far.drain.raise();
+    std::thread::sleep(Duration::from_millis(600));
+    let mut got = Vec::new();
+    server.read_to_end(&mut got).unwrap();
+    assert!(got == bytes, "{} bytes", got.len());
+    until(|| (pair.near.has_ended() && pair.far.has_ended()).then_some(()));
+}
+
+#[test]
 fn a_box_that_stops_resets_its_flows() {
     for at_near in [true, false] {
         let (listener, address) = target();
