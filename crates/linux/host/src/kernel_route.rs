@@ -17,6 +17,7 @@ mod unsupported;
 
 pub use unsupported::Unsupported;
 
+use crate::netlink::{RTAX_CC_ALGO, octets};
 use crate::netlink_message::{attribute, attributes, nest, text, text_of, u32_at};
 use next_hop::{NextHop, next_hops, without_status};
 use record::{RouteMetrics, RoutePrefix};
@@ -37,7 +38,6 @@ const RTA_PREF: u16 = 20;
 const RTAX_MTU: u16 = 2;
 const RTAX_INITCWND: u16 = 11;
 const RTAX_INITRWND: u16 = 14;
-const RTAX_CC_ALGO: u16 = 16;
 
 /// `RTNH_F_PERVASIVE` and `RTNH_F_ONLINK`: the flags that a request may have. The others are the
 /// next hop's present status.
@@ -45,6 +45,9 @@ const REQUEST_FLAGS: u8 = 2 | ONLINK;
 
 /// `RTNH_F_ONLINK`: the gateway is taken to be on the link.
 const ONLINK: u8 = 4;
+
+/// `RTM_F_CLONED`: an entry that the kernel has made of a route, for a path MTU or a redirect.
+const CLONED: u32 = 0x200;
 
 /// `RTNH_F_DEAD` and `RTNH_F_LINKDOWN`.
 const UNUSABLE: u8 = 1 | 16;
@@ -113,6 +116,13 @@ impl KernelRoute {
     #[must_use]
     pub const fn is_own(&self) -> bool {
         self.head[5] == ROUTE_PROTOCOL
+    }
+
+    /// Returns true if the kernel keeps it for one destination's path MTU or redirect: a dump has
+    /// these among the routes.
+    #[must_use]
+    pub fn is_cached(&self) -> bool {
+        self.flags() & CLONED != 0
     }
 
     /// Returns true if it leads to this host itself, or to everybody on a link.
@@ -238,12 +248,16 @@ impl KernelRoute {
     }
 
     /// The body of a request that deletes it, if Longhaul added it: the kernel compares the
-    /// protocol (`fib_table_delete`, `ip6_route_del`).
+    /// protocol (`fib_table_delete`, `ip6_route_del`). For IPv6 it names the next hop as well, or
+    /// those that another program has joined to it would be deleted, too.
     pub(crate) fn deletion(&self) -> (Vec<u8>, Vec<Vec<u8>>) {
         let mut head = self.request_head();
         head[5] = ROUTE_PROTOCOL;
-        let is_key =
-            |kind: u16| matches!(kind, libc::RTA_DST | libc::RTA_PRIORITY | libc::RTA_TABLE);
+        let is_next_hop = |kind: u16| matches!(kind, libc::RTA_OIF | libc::RTA_GATEWAY);
+        let is_key = |kind: u16| {
+            matches!(kind, libc::RTA_DST | libc::RTA_PRIORITY | libc::RTA_TABLE)
+                || (!self.prefix.is_ipv4() && is_next_hop(kind))
+        };
         let keys = self.attributes.iter().filter(|(kind, _)| is_key(*kind));
         (head.to_vec(), keys.map(|(kind, value)| attribute(*kind, value)).collect())
     }
@@ -347,13 +361,6 @@ fn next_hop_words(
 pub(crate) fn address(bytes: &[u8]) -> Option<IpAddr> {
     let v4 = || <[u8; 4]>::try_from(bytes).map(IpAddr::from).ok();
     v4().or_else(|| <[u8; 16]>::try_from(bytes).map(IpAddr::from).ok())
-}
-
-fn octets(address: IpAddr) -> Vec<u8> {
-    match address {
-        IpAddr::V4(v4) => v4.octets().to_vec(),
-        IpAddr::V6(v6) => v6.octets().to_vec(),
-    }
 }
 
 #[cfg(test)]

@@ -373,7 +373,7 @@ pub(crate) const fn family(address: IpAddr) -> u8 {
     }
 }
 
-fn octets(address: IpAddr) -> Vec<u8> {
+pub(crate) fn octets(address: IpAddr) -> Vec<u8> {
     match address {
         IpAddr::V4(v4) => v4.octets().to_vec(),
         IpAddr::V6(v6) => v6.octets().to_vec(),

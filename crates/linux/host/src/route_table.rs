@@ -153,7 +153,7 @@ impl Netlink {
 impl Surroundings {
     fn take(&mut self, prefix: RoutePrefix, body: &[u8]) -> io::Result<()> {
         let Some(route) = KernelRoute::parse(body) else { return Ok(()) };
-        if route.table() != u32::from(libc::RT_TABLE_MAIN) {
+        if route.table() != u32::from(libc::RT_TABLE_MAIN) || route.is_cached() {
             return Ok(());
         }
         if route.prefix().contains(&prefix) {

@@ -118,7 +118,8 @@ pub enum JournalError {
     /// It is truncated or modified.
     #[error(
         "the journal {} is damaged ({why}), so nothing was restored; it may still show the \
-         previous values: set them with sysctl -w, then remove the file", path.display()
+         previous values: set them with sysctl -w, delete copied \
+         routes (ip route show proto 76) with ip route del, then remove the file", path.display()
     )]
     Damaged {
         /// The file.

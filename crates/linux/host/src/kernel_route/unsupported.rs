@@ -21,6 +21,9 @@ pub enum Unsupported {
     /// The next hop is an object of its own.
     #[error("its next hop is an object of its own (nhid)")]
     NextHopObject,
+    /// IPv6 keeps metrics and protocol of each next hop apart, and a dump has those of the first.
+    #[error("it is an IPv6 route with several next hops, whose metrics could not be restored")]
+    SeveralNextHops,
     /// Packets are encapsulated.
     #[error("it encapsulates packets (encap)")]
     Encapsulated,
@@ -77,6 +80,9 @@ impl KernelRoute {
         }
         if all().any(|kind| kind == RTA_NH_ID) {
             return Some(Unsupported::NextHopObject);
+        }
+        if !self.prefix.is_ipv4() && all().any(|kind| kind == libc::RTA_MULTIPATH) {
+            return Some(Unsupported::SeveralNextHops);
         }
         let kind = kinds.find(|kind| unknown(*kind))?;
         Some(match kind {

@@ -149,7 +149,7 @@ fn many() {
 }
 
 /// Routes of every kind whose metrics can be changed, and that come back to the byte.
-const CHANGEABLE: [&str; 14] = [
+const CHANGEABLE: [&str; 13] = [
     "default via 10.0.0.9 dev a onlink",
     "default via 10.0.0.8 dev b onlink metric 600 proto dhcp",
     "192.0.2.0/24 via 10.0.0.9 dev a onlink src 10.0.0.1 metric 50 mtu lock 1400 initcwnd 20 \
@@ -163,12 +163,15 @@ const CHANGEABLE: [&str; 14] = [
     "2001:db8::/32 via fd00::9 dev a onlink proto static initcwnd 12 congctl reno",
     "2001:db8::/32 via fd00::8 dev b onlink metric 2000",
     "2001:db9::/32 dev b src fd00::1 mtu 1300",
-    "2001:dba::/32 nexthop via fd00::9 dev a onlink nexthop via fd00::8 dev b onlink weight 4",
     "2001:dbb::1 dev a metric 7",
 ];
 
 /// Routes that are refused.
-const REFUSED: [(&str, &str); 6] = [
+const REFUSED: [(&str, &str); 7] = [
+    (
+        "2001:dba::/32 nexthop via fd00::9 dev a onlink nexthop via fd00::8 dev b onlink weight 4",
+        "several next hops",
+    ),
     ("blackhole 100.64.0.0/24", "type blackhole"),
     ("unreachable 2001:dbc::/32", "type unreachable"),
     ("100.64.1.0/24 dev a tos 0x10", "TOS"),
@@ -217,6 +220,24 @@ fn to(prefix: RoutePrefix) -> Vec<KernelRoute> {
     all.into_iter().filter(|one| one.prefix() == prefix).collect()
 }
 
+/// IPv6 joins another program's route to a copy with the same metric: a deletion leaves it.
+fn joined_by_another_program() {
+    let prefix = "2001:db8:ffff::/48".parse().unwrap();
+    let origins = to("2001:db8::/32".parse().unwrap());
+    let origin = origins.iter().find(|one| one.priority() == 2000).unwrap();
+    route_table::add(&origin.copied_to(prefix)).unwrap();
+    let copy = to(prefix).remove(0);
+    let metric = origin.priority().to_string();
+    let other = ["via", "fd00::9", "dev", "a", "onlink", "metric", &metric, "proto", "99"];
+    ip(&[&["-6", "route", "append", "2001:db8:ffff::/48"][..], &other].concat());
+    let both = to(prefix).remove(0);
+    assert!(both.not_copyable().unwrap().to_string().contains("several next hops"));
+    route_table::delete(&copy).unwrap();
+    let left = to(prefix);
+    assert!(left.len() == 1 && !left[0].is_own() && left[0].not_copyable().is_none(), "{left:?}");
+    ip(&["-6", "route", "del", "2001:db8:ffff::/48"]);
+}
+
 fn metrics_and_back() {
     let host = Host::new();
     CHANGEABLE.iter().for_each(|route| add(route));
@@ -257,6 +278,8 @@ fn metrics_and_back() {
         let why = all[0].unsupported().unwrap().to_string();
         assert!(all.len() == 1 && why.contains(says), "{route}: {why}");
     }
+    joined_by_another_program();
+    assert_eq!(tables(), before);
     let gone =
         to("2001:dbb::1".parse().unwrap()).remove(0).copied_to("2001:dbc:1::/48".parse().unwrap());
     assert_eq!(route_table::replace(&gone).unwrap_err().kind(), io::ErrorKind::NotFound);

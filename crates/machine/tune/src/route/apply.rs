@@ -1,7 +1,7 @@
 //! Applies metrics to routes so that they can be reverted: the journal is written first.
 
 use super::RouteError;
-use super::find::{Found, check_available, in_force_beyond, one};
+use super::find::{Found, Keyed, check_available, in_force_beyond, shown};
 use crate::journal::{Line, RouteEntry};
 use crate::{Lock, Tuner, TunerError};
 use record::{
@@ -41,10 +41,15 @@ impl Tuner<'_> {
         for entry in &journal.begun.routes {
             let RouteEntry { prefix, priority, before, .. } = entry.clone();
             routes.push(match self.set_route(entry) {
-                Ok(now) => {
-                    store.add(&journal, &Line::RouteSet { prefix, priority, now: now.clone() })?;
-                    written(entry, now, Ok(()))
-                }
+                Ok(()) => match self.read_back(entry) {
+                    Some(now) => {
+                        let line = Line::RouteSet { prefix, priority, now: now.clone() };
+                        store.add(&journal, &line)?;
+                        written(entry, now, Ok(()))
+                    }
+                    // The journal has what was to be set.
+                    None => unread(entry),
+                },
                 Err(source) => {
                     store.add(&journal, &Line::RouteRefused { prefix, priority })?;
                     let written = written(entry, before, Err(&source));
@@ -71,6 +76,10 @@ impl Tuner<'_> {
         check_available(self.settings, &plan.metrics)?;
         self.check_not_interrupted()?;
         self.routes.may_change().map_err(|source| TunerError::RoutesNotPermitted { source })?;
+        let in_force = found.in_force().map(shown).unwrap_or_default();
+        if (found.change, &in_force) != (plan.change, &plan.in_force) {
+            return Err(RouteError::Changed(prefix, plan.in_force.clone()).into());
+        }
         let entry = |route: &host::kernel_route::KernelRoute| {
             let before = route.tcp_metrics();
             let planned = before.overridden_by(&plan.metrics);
@@ -85,12 +94,12 @@ impl Tuner<'_> {
         }
     }
 
-    /// Writes one route and returns the metrics that it has then; after an error it is unchanged.
-    /// The route is read again: nothing of it is from the time before the journal was synced.
-    fn set_route(&self, entry: &RouteEntry) -> io::Result<record::RouteMetrics> {
+    /// Writes one route; after an error it is unchanged. The route is read again: nothing of it is
+    /// from the time before the journal was synced.
+    fn set_route(&self, entry: &RouteEntry) -> io::Result<()> {
         let &RouteEntry { prefix, priority, change, .. } = entry;
         let all = self.routes.around(prefix)?;
-        let own = one(&all, prefix, priority);
+        let own = Keyed::of(&all, prefix, priority).one();
         let is_as_planned =
             |route: &&host::kernel_route::KernelRoute| route.tcp_metrics() == entry.before;
         match change {
@@ -98,17 +107,21 @@ impl Tuner<'_> {
                 let base = in_force_beyond(&all, prefix);
                 let base = base.filter(is_as_planned).filter(|one| one.not_copyable().is_none());
                 let copied = base.ok_or_else(changed_meanwhile)?.copied_to(prefix);
-                self.routes.add(&copied.with_tcp_metrics(&entry.planned))?;
+                self.routes.add(&copied.with_tcp_metrics(&entry.planned))
             }
             RouteChange::Metrics => {
                 let own = own.filter(is_as_planned).filter(|one| one.unsupported().is_none());
                 let own = own.ok_or_else(changed_meanwhile)?;
-                self.routes.replace(&own.with_tcp_metrics(&entry.planned))?;
+                self.routes.replace(&own.with_tcp_metrics(&entry.planned))
             }
         }
-        let now = self.routes.around(prefix)?;
-        let now = one(&now, prefix, priority).ok_or_else(changed_meanwhile)?;
-        Ok(now.tcp_metrics())
+    }
+
+    /// The metrics that a route has; `None` if another program keeps changing the table.
+    fn read_back(&self, entry: &RouteEntry) -> Option<record::RouteMetrics> {
+        let all = self.routes.around(entry.prefix).ok()?;
+        let route = Keyed::of(&all, entry.prefix, entry.priority).one()?;
+        Some(route.tcp_metrics())
     }
 }
 
@@ -128,6 +141,16 @@ fn written(
         Ok(()) => (Outcome::Bounded, format!("requested {planned}; the kernel bounded it")),
     };
     WrittenRoute { prefix, priority, change, before, now, outcome, note }
+}
+
+/// A route that was changed, but could not be read since.
+fn unread(entry: &RouteEntry) -> WrittenRoute {
+    let note = "it was changed, but not read back: another program changes the table";
+    WrittenRoute {
+        note: note.to_owned(),
+        outcome: Outcome::Bounded,
+        ..written(entry, entry.planned.clone(), Ok(()))
+    }
 }
 
 fn applied(

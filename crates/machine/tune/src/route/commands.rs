@@ -1,7 +1,7 @@
 //! The commands of ip-route(8) that do the same as a plan.
 
 use super::find::Found;
-use host::kernel_route::KernelRoute;
+use host::kernel_route::{KernelRoute, ROUTE_PROTOCOL};
 use record::{RouteChange, RouteMetrics, RoutePrefix};
 
 /// On this host: as the plan changes the routes to the prefix.
@@ -12,12 +12,19 @@ pub(super) fn here(prefix: RoutePrefix, found: &Found, metrics: &RouteMetrics) -
     };
     let command = |route: &KernelRoute| {
         let all = route.tcp_metrics().overridden_by(metrics);
-        format!("sudo ip {}route {verb} {prefix} {} {all}", family(prefix), route.path_words())
+        // ip-route(8) takes metrics before the first of several next hops.
+        let words = route.path_words();
+        let (path, hops) = words.split_at(words.find("nexthop ").unwrap_or(words.len()));
+        let all = all.to_string();
+        let words: Vec<&str> =
+            [path.trim(), &all, hops].into_iter().filter(|words| !words.is_empty()).collect();
+        format!("sudo ip {}route {verb} {prefix} {}", family(prefix), words.join(" "))
     };
     found.routes.iter().map(command).collect()
 }
 
-/// On another host: over the next hop that packets to the prefix take there.
+/// On another host: over the next hop that packets to the prefix take there. A route of its own to
+/// the prefix stays as it is, also when the second command reverts the first.
 pub(super) fn elsewhere(prefix: RoutePrefix, metrics: &RouteMetrics) -> Vec<String> {
     if prefix.is_default() {
         return Vec::new();
@@ -27,8 +34,8 @@ pub(super) fn elsewhere(prefix: RoutePrefix, metrics: &RouteMetrics) -> Vec<Stri
     let next_hop =
         format!("$({ip} get {host} fibmatch | grep -oE '(via .+ )?dev [^ ]+' | head -n 1)");
     vec![
-        format!("sudo {ip} replace {prefix} {next_hop} {metrics}"),
-        format!("sudo {ip} del {prefix}"),
+        format!("sudo {ip} add {prefix} {next_hop} proto {ROUTE_PROTOCOL} {metrics}"),
+        format!("sudo {ip} del {prefix} proto {ROUTE_PROTOCOL}"),
     ]
 }
 

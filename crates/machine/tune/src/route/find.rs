@@ -66,6 +66,12 @@ pub enum RouteError {
     /// More routes than a host has uplinks.
     #[error("there are more than 16 routes to {0}; give a longer prefix, which gets a copy of one")]
     TooMany(RoutePrefix),
+    /// Not what the plan was made for.
+    #[error(
+        "the route to {0} is no longer the one of the plan ({1}): another program changed it; plan \
+         again"
+    )]
+    Changed(RoutePrefix, String),
     /// Present metrics that a journal cannot hold.
     #[error("the metrics of {0} are out of range, so they could not be restored; set them by hand")]
     Metrics(String),
@@ -133,11 +139,32 @@ fn own_routes(all: &Surroundings, prefix: RoutePrefix) -> Vec<&KernelRoute> {
     own
 }
 
-/// The one route with this key; `None` also if there are several.
-pub(crate) fn one(all: &Surroundings, prefix: RoutePrefix, priority: u32) -> Option<&KernelRoute> {
-    let mut with_key =
-        all.covering.iter().filter(|one| one.prefix() == prefix && one.priority() == priority);
-    with_key.next().filter(|_| with_key.next().is_none())
+/// The routes with a key: the kernel may have several, such as one for each TOS.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Keyed<'a> {
+    None,
+    One(&'a KernelRoute),
+    Several,
+}
+
+impl<'a> Keyed<'a> {
+    pub(crate) fn of(all: &'a Surroundings, prefix: RoutePrefix, priority: u32) -> Self {
+        let mut with_key =
+            all.covering.iter().filter(|one| one.prefix() == prefix && one.priority() == priority);
+        match (with_key.next(), with_key.next()) {
+            (None, _) => Keyed::None,
+            (Some(route), None) => Keyed::One(route),
+            (Some(_), Some(_)) => Keyed::Several,
+        }
+    }
+
+    /// The route, if there is one and no other.
+    pub(crate) fn one(self) -> Option<&'a KernelRoute> {
+        match self {
+            Keyed::One(route) => Some(route),
+            Keyed::None | Keyed::Several => None,
+        }
+    }
 }
 
 /// The route in force for packets to the prefix if it had no route of its own: the longest prefix,

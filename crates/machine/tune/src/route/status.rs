@@ -1,6 +1,6 @@
 //! The status of routes of applied plans.
 
-use super::find::{one, stale};
+use super::find::{Keyed, stale};
 use crate::Tuner;
 use crate::journal::{Journal, RouteEntry};
 use host::kernel_route::KernelRoute;
@@ -29,7 +29,8 @@ impl Tuner<'_> {
         let &RouteEntry { prefix, priority, change, .. } = entry;
         let (before, set) = (entry.restored(), journal.route_set(entry).clone());
         let all = self.routes.around(prefix);
-        let route = all.as_ref().ok().and_then(|all| one(all, prefix, priority));
+        let keyed = all.as_ref().map_or(Keyed::None, |all| Keyed::of(all, prefix, priority));
+        let route = keyed.one();
         let now = route.map(KernelRoute::tcp_metrics);
         let mut found = later.iter().flat_map(|journal| &journal.begun.routes);
         let found = found.find(|one| (one.prefix, one.priority) == (prefix, priority));
@@ -37,6 +38,7 @@ impl Tuner<'_> {
         let is_own = route.is_some_and(KernelRoute::is_own);
         let status = match &was {
             _ if all.is_err() => SettingStatus::Unreadable,
+            _ if matches!(keyed, Keyed::Several) => SettingStatus::Foreign,
             None => SettingStatus::Gone,
             Some(_) if change == RouteChange::Copy && !is_own => SettingStatus::Foreign,
             Some(was) if *was == set => SettingStatus::AsSet,

@@ -3,7 +3,7 @@
 //! A copy is deleted if the kernel has it as Longhaul's; another route to the prefix stays. Of the
 //! prefix's own route the present one is written again with its previous metrics.
 
-use super::find::one;
+use super::find::Keyed;
 use crate::journal::{Journal, RouteEntry};
 use crate::undo::{Decide, changed_by_others};
 use crate::{Decision, Foreign, Tuner};
@@ -33,13 +33,23 @@ impl Tuner<'_> {
             Ok(all) => all,
             Err(error) => return failed(None, &error),
         };
-        let Some(route) = one(&all, prefix, priority) else {
-            // Of a copy nothing is left to revert; a route that is gone has no metrics.
-            let state = match change {
-                RouteChange::Copy => RevertOutcome::AsBefore,
-                RouteChange::Metrics => RevertOutcome::Gone,
-            };
-            return end(None, state, String::new());
+        let route = match Keyed::of(&all, prefix, priority) {
+            Keyed::One(route) => route,
+            Keyed::None => {
+                // Of a copy nothing is left to revert; a route that is gone has no metrics.
+                let state = match change {
+                    RouteChange::Copy => RevertOutcome::AsBefore,
+                    RouteChange::Metrics => RevertOutcome::Gone,
+                };
+                return end(None, state, String::new());
+            }
+            Keyed::Several => {
+                let why = io::Error::other(
+                    "another program has added a route to the prefix with the same metric; delete \
+                     that one with ip route del",
+                );
+                return failed(None, &why);
+            }
         };
         let now = route.tcp_metrics();
         if change == RouteChange::Copy && !route.is_own() {
@@ -87,15 +97,20 @@ impl Tuner<'_> {
         route: &KernelRoute,
         before: &RouteMetrics,
     ) -> io::Result<()> {
+        let why = match change {
+            RouteChange::Copy => route.not_copyable(),
+            RouteChange::Metrics => route.unsupported(),
+        };
+        if let Some(why) = why {
+            return Err(io::Error::other(why));
+        }
         if change == RouteChange::Copy {
             return self.routes.delete(route);
         }
-        if let Some(why) = route.unsupported() {
-            return Err(io::Error::other(why));
-        }
         self.routes.replace(&route.with_tcp_metrics(before))?;
         let all = self.routes.around(route.prefix())?;
-        match one(&all, route.prefix(), route.priority()).map(KernelRoute::tcp_metrics) {
+        let now = Keyed::of(&all, route.prefix(), route.priority()).one();
+        match now.map(KernelRoute::tcp_metrics) {
             Some(now) if now == *before => Ok(()),
             Some(now) => Err(io::Error::other(format!("written, but it has {now}"))),
             None => Err(io::Error::other("written, but the route is gone")),

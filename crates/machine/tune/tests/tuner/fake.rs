@@ -39,6 +39,10 @@ pub(crate) struct Fake {
     pub(crate) routes: RefCell<Vec<KernelRoute>>,
     /// The error of each change of a route.
     pub(crate) no_routes: Cell<Option<i32>>,
+    /// Whether others change the table so often that it cannot be read once a route was changed,
+    /// and whether that is so now.
+    pub(crate) busy_after_change: Cell<bool>,
+    pub(crate) busy: Cell<bool>,
 }
 
 impl Fake {
@@ -62,6 +66,8 @@ impl Fake {
             bounds: RefCell::default(),
             routes: RefCell::default(),
             no_routes: Cell::new(None),
+            busy_after_change: Cell::new(false),
+            busy: Cell::new(false),
         };
         for (key, value) in DEFAULTS {
             fake.put(key, value);

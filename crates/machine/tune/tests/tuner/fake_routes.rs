@@ -143,7 +143,9 @@ impl Fake {
         if let Some(error) = self.no_routes.get() {
             return Err(io::Error::from_raw_os_error(error));
         }
-        self.step(|| (), || change(&mut self.routes.borrow_mut()))
+        let changed = self.step(|| (), || change(&mut self.routes.borrow_mut()));
+        self.busy.set(self.busy_after_change.get());
+        changed
     }
 }
 
@@ -154,6 +156,9 @@ fn has_key(one: &KernelRoute, route: &KernelRoute) -> bool {
 impl RoutingTable for Fake {
     fn around(&self, prefix: RoutePrefix) -> io::Result<Surroundings> {
         self.alive()?;
+        if self.busy.get() {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
         let routes = self.routes.borrow();
         let main = || routes.iter().filter(|one| one.table() == 254);
         let covering = main().filter(|one| one.prefix().contains(&prefix)).cloned().collect();

@@ -101,6 +101,17 @@ fn commands_are_those_of_ip_route() {
         )]
     );
     assert!(own.notes.iter().any(|note| note.contains("MTU")), "{:?}", own.notes);
+    for command in &copy.other_hosts {
+        assert!(command.contains(" proto 76"), "{command}");
+    }
+    // Metrics come before next hops: two of struct rtnexthop, with a gateway each.
+    let hop = |last: u8| [16, 0, 4, 0, 2, 0, 0, 0, 8, 0, 5, 0, 10, 0, 0, last];
+    let paths = [hop(9), hop(8)].concat();
+    let route = Body { prefix: "203.0.113.0/24", more: vec![(9, paths)], ..Body::default() };
+    fake.routes.borrow_mut()[2] = route.route();
+    let command = plan(&fake, &goal("203.0.113.0/24")).commands.remove(0);
+    let [metric, hop] = ["initcwnd", "nexthop via"].map(|word| command.find(word).unwrap());
+    assert!(metric < hop && command.matches("nexthop via").count() == 2, "{command}");
 }
 
 #[test]

@@ -57,8 +57,9 @@ Examples:
 
 pub(super) fn run(args: &RollbackArgs, host: &Host<'_>, console: &mut Console) -> Outcome {
     let &Host { tuned, as_json, .. } = host;
-    let status = of_route(tuned.status()?, args.route);
+    let status = tuned.status()?;
     say_where(&status, tuned.journals(), console);
+    let status = of_route(status, args.route, console);
     if !args.yes && !status.applied.is_empty() {
         console.say(&terminal::tune_status(&status, &console.err));
         let question = match (args.all, status.applied.len()) {
@@ -119,17 +120,31 @@ fn ask_about(foreign: &Foreign<'_>) -> Decision {
 }
 
 /// The status without plans that are not for the route to a prefix, if there is one.
-fn of_route(mut status: TuneStatus, route: Option<RoutePrefix>) -> TuneStatus {
-    if let Some(prefix) = route {
-        status.applied.retain(|plan| plan.routes.iter().any(|one| one.prefix == prefix));
+fn of_route(
+    mut status: TuneStatus,
+    route: Option<RoutePrefix>,
+    console: &mut Console,
+) -> TuneStatus {
+    let Some(prefix) = route else { return status };
+    let routes = status.applied.iter().flat_map(|plan| &plan.routes);
+    let prefixes: Vec<String> = routes.map(|one| one.prefix.to_string()).collect();
+    let applied = !status.applied.is_empty();
+    status.applied.retain(|plan| plan.routes.iter().any(|one| one.prefix == prefix));
+    if applied && status.applied.is_empty() {
+        let others = match prefixes.is_empty() {
+            true => "no route".to_owned(),
+            false => prefixes.join(", "),
+        };
+        console.say(&format!("no plan for {prefix} is applied; plans are for {others}"));
     }
     status
 }
 
 pub(super) fn status(args: &StatusArgs, host: &Host<'_>, console: &mut Console) -> Outcome {
     let &Host { tuned, as_json, .. } = host;
-    let status = of_route(tuned.status()?, args.route);
+    let status = tuned.status()?;
     say_where(&status, tuned.journals(), console);
+    let status = of_route(status, args.route, console);
     let text = if as_json {
         console::json(&status)?
     } else {
