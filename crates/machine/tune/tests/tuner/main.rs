@@ -11,4 +11,5 @@ mod model;
 mod others;
 mod plans;
 mod route_plans;
+mod route_races;
 mod routes;

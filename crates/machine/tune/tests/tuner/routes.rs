@@ -12,18 +12,18 @@ use tune::{Decision, Identity, JournalError, RouteGoal, Tuner, TunerError, advis
 const LAST: [Last; 3] = [Last::Not, Last::Half, Last::Whole];
 
 /// A prefix without a route of its own, one with, and the default route, of which there are two.
-const COPIED: &str = "198.51.100.0/24";
-const CHANGED: &str = "203.0.113.0/24";
-const DEFAULT: &str = "0.0.0.0/0";
+pub(crate) const COPIED: &str = "198.51.100.0/24";
+pub(crate) const CHANGED: &str = "203.0.113.0/24";
+pub(crate) const DEFAULT: &str = "0.0.0.0/0";
 
-fn plan(fake: &Fake, prefix: &str) -> TuneRoutePlan {
+pub(crate) fn plan(fake: &Fake, prefix: &str) -> TuneRoutePlan {
     let (rate, rtt) = ("100mbit".parse().unwrap(), "173ms".parse().unwrap());
     let loss = Some("0.1%".parse().unwrap());
     let goal = RouteGoal { loss, ..RouteGoal::new(prefix.parse().unwrap(), rate, rtt) };
     advise_route(fake, fake, &goal).unwrap()
 }
 
-fn apply(fake: &Fake, prefix: &str, death: Option<(u32, Last)>) -> bool {
+pub(crate) fn apply(fake: &Fake, prefix: &str, death: Option<(u32, Last)>) -> bool {
     let (plan, lock) = (plan(fake, prefix), fake.lock());
     if let Some((operation, last)) = death {
         fake.die_at(operation, last);
@@ -34,7 +34,7 @@ fn apply(fake: &Fake, prefix: &str, death: Option<(u32, Last)>) -> bool {
     killed
 }
 
-fn undo_all(fake: &Fake, death: Option<(u32, Last)>) -> bool {
+pub(crate) fn undo_all(fake: &Fake, death: Option<(u32, Last)>) -> bool {
     let lock = fake.lock();
     if let Some((operation, last)) = death {
         fake.die_at(operation, last);
@@ -48,11 +48,11 @@ fn undo_all(fake: &Fake, death: Option<(u32, Last)>) -> bool {
 }
 
 /// Every byte of the table, in its order.
-fn table(fake: &Fake) -> Vec<Vec<u8>> {
+pub(crate) fn table(fake: &Fake) -> Vec<Vec<u8>> {
     fake.routes.borrow().iter().map(KernelRoute::body).collect()
 }
 
-fn of(fake: &Fake, prefix: &str) -> Vec<KernelRoute> {
+pub(crate) fn of(fake: &Fake, prefix: &str) -> Vec<KernelRoute> {
     let prefix = prefix.parse().unwrap();
     fake.routes.borrow().iter().filter(|one| one.prefix() == prefix).cloned().collect()
 }
@@ -453,58 +453,4 @@ fn metrics_out_of_range_are_not_planned_for() {
     );
     let error = advise_route(&fake, &fake, &goal).unwrap_err().to_string();
     assert!(error.contains("could not be restored"), "{error}");
-}
-
-#[test]
-fn what_was_changed_but_not_read_back_is_reverted() {
-    for prefix in [COPIED, CHANGED, DEFAULT] {
-        let fake = Fake::with_routes();
-        let (before, plan) = (table(&fake), plan(&fake, prefix));
-        fake.busy_after_change.set(true);
-        let applied = fake.tuner().apply_route(&fake.lock(), &plan).unwrap();
-        assert!(applied.journal.is_some(), "{prefix}");
-        assert_eq!(applied.routes[0].outcome, Outcome::Bounded);
-        assert!(applied.routes[0].note.contains("not read back"));
-        assert_ne!(table(&fake), before);
-        fake.busy_after_change.set(false);
-        fake.busy.set(false);
-        undo_all(&fake, None);
-        assert_eq!((table(&fake), fake.left()), (before, vec![]), "{prefix}");
-    }
-}
-
-#[test]
-fn a_copy_beside_another_programs_route_keeps_its_journal() {
-    let fake = Fake::with_routes();
-    let before = table(&fake);
-    apply(&fake, COPIED, None);
-    let priority = of(&fake, COPIED)[0].priority();
-    let other = Body { prefix: COPIED, priority, gateway: "10.0.0.252", ..Body::default() };
-    fake.routes.borrow_mut().push(other.route());
-    let status = fake.tuner().status().unwrap();
-    assert_eq!(status.applied[0].routes[0].status, SettingStatus::Foreign);
-    let undone = fake.tuner().undo(&fake.lock(), false, &mut |_| Decision::Overwrite).unwrap();
-    let route = &undone.routes[0];
-    assert_eq!((route.state, undone.remain), (RevertOutcome::Failed, 1));
-    assert!(route.note.contains("ip route del"), "{}", route.note);
-    assert_eq!(of(&fake, COPIED).len(), 2);
-    fake.routes.borrow_mut().pop();
-    undo_all(&fake, None);
-    assert_eq!((table(&fake), fake.left()), (before, vec![]));
-}
-
-#[test]
-fn a_plan_is_not_applied_to_another_route() {
-    let fake = Fake::with_routes();
-    let (copied, changed) = (plan(&fake, COPIED), plan(&fake, CHANGED));
-    // The gateway of the one, and all of the other, are gone by the time of the apply.
-    fake.routes.borrow_mut()[0] =
-        Body { priority: 100, protocol: 16, gateway: "10.0.0.251", ..Body::default() }.route();
-    fake.routes.borrow_mut().remove(2);
-    let before = table(&fake);
-    for plan in [copied, changed] {
-        let error = fake.tuner().apply_route(&fake.lock(), &plan).unwrap_err().to_string();
-        assert!(error.contains("plan again"), "{error}");
-        assert_eq!((table(&fake), fake.left()), (before.clone(), vec![]));
-    }
 }
