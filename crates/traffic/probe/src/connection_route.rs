@@ -225,8 +225,9 @@ impl Probing {
         let Some(position) = self.position else { return Ok(()) };
         let now = clock::now();
         self.sent.retain(|sent| now.saturating_duration_since(sent.at) < TIMEOUT);
-        let (number, is_v6) = (self.next, self.peer.is_ipv6());
-        self.next = (self.next + 1) % NUMBERS;
+        let is_v6 = self.peer.is_ipv6();
+        let Some(number) = unused(position, self.next, &self.sent) else { return Ok(()) };
+        self.next = (number + 1) % NUMBERS;
         match is_v6 {
             true => self.segments.set_unicast_hops_v6(ttl.into())?,
             false => self.segments.set_ttl_v4(ttl.into())?,
@@ -303,6 +304,16 @@ impl Probing {
     }
 }
 
+/// The first number from `next` on whose sequence number no unanswered probe has: as the peer
+/// acknowledges bytes, that of a later number may be that of an earlier one.
+fn unused(position: Position, next: u32, sent: &[Sent]) -> Option<u32> {
+    let is_free = |number: &u32| {
+        let sequence = position.sequence(*number);
+        sent.iter().all(|sent| sent.sequence != sequence)
+    };
+    (0..NUMBERS).map(|more| (next + more) % NUMBERS).find(is_free)
+}
+
 /// Routers that a packet has passed, by the TTL that is left.
 fn passed(ttl: u8) -> Option<u8> {
     let initial = INITIAL_TTLS.into_iter().find(|initial| *initial >= ttl)?;
@@ -336,6 +347,25 @@ fn ports(from: SocketAddr, to: SocketAddr) -> Vec<SockFilter> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn probes_that_are_unanswered_have_different_sequence_numbers() {
+        let (mut sent, mut next) = (Vec::<Sent>::new(), 0);
+        // The peer acknowledges a byte before each probe, as many as numbers count down.
+        for una in 0..100u32 {
+            let position = Position { una: una.wrapping_sub(50), next: 1 };
+            let number = unused(position, next, &sent).unwrap();
+            let sequence = position.sequence(number);
+            assert!(sent.iter().all(|sent| sent.sequence != sequence), "{una}: {sequence}");
+            assert!((1..=NUMBERS).contains(&position.una.wrapping_sub(sequence)));
+            next = (number + 1) % NUMBERS;
+            sent.push(Sent { sequence, ttl: 1, phase: None, at: clock::now() });
+        }
+        let position = Position { una: 0, next: 1 };
+        let all = (0..NUMBERS).map(|number| position.sequence(number));
+        let sent = |sequence| Sent { sequence, ttl: 1, phase: None, at: clock::now() };
+        assert_eq!(unused(position, 7, &all.map(sent).collect::<Vec<_>>()), None);
+    }
 
     #[test]
     fn routers_that_were_passed_are_told_by_the_usual_initial_ttls() {

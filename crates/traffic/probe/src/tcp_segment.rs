@@ -32,7 +32,7 @@ pub(crate) struct Position {
 }
 
 impl Position {
-    /// Probe `number`; fewer than [`NUMBERS`] are told apart.
+    /// Probe `number`; fewer than [`NUMBERS`] are told apart, of those with one `una`.
     pub(crate) fn probe(
         self,
         local: SocketAddr,
