@@ -88,11 +88,14 @@ pub(super) fn of(
     let mut remedies: Vec<_> =
         outcomes.iter().filter_map(|outcome| measured(outcome, base, platform)).collect();
     let stands = |finding: &&Finding| told.is_none() || told == finding.limit;
-    let of_flows = remedies.iter().find(|remedy| remedy.action == Action::Flows);
     let is_window = base.finding().is_some_and(|finding| {
         matches!(finding.limit, Some(Limit::ReceiveWindow | Limit::SendBuffer))
     });
-    let of_flows = of_flows.and_then(|remedy| remedy.gain).filter(|_| is_window);
+    let of_flows = remedies
+        .iter()
+        .filter(|remedy| is_window && remedy.action == Action::Flows)
+        .filter_map(|remedy| remedy.gain)
+        .max_by(|a, b| a.factor.total_cmp(&b.factor));
     for remedy in base.finding().filter(stands).iter().flat_map(|finding| &finding.remedies) {
         let Some(mut shown) = predicted(remedy, base, platform) else { continue };
         if matches!(shown.action, Action::ReceiveBuffer | Action::SendBuffer) {
@@ -291,49 +294,52 @@ fn receive_buffer(finding: &Finding, platform: Platform) -> Option<String> {
         .find(|line| line.to_ascii_lowercase().contains(wanted))
 }
 
+/// A download at a rate, for tests.
+#[cfg(test)]
+pub(super) fn outcome_of(flows: u32, congestion: Option<&str>, rate: f64) -> Outcome {
+    use super::message::{Plan, StepResult};
+    let congestion = congestion.map(str::to_owned);
+    let kind = StepKind::Download;
+    let plan = Plan { kind, flows, seconds: 1.0, congestion, pacing: None, why: String::new() };
+    let result = StepResult {
+        step: 0,
+        kind,
+        congestion: None,
+        rate: Some(rate),
+        interval: None,
+        average: None,
+        bytes: 0,
+        seconds: 1.0,
+        flows,
+        valid: true,
+        invalid_because: Vec::new(),
+        rtt_idle: None,
+        rtt_loaded: None,
+        jitter: None,
+        rtt_interval: None,
+        jitter_interval: None,
+        finding: None,
+        sentence: None,
+    };
+    Outcome {
+        plan,
+        result,
+        measurement: None,
+        own: Vec::new(),
+        loaded: Vec::new(),
+        total: Vec::new(),
+        loss: None,
+        machine_busy: None,
+        datagrams: None,
+        gaps: None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use super::outcome_of as outcome;
     use super::*;
-    use crate::run::message::{Plan, StepResult};
     use record::Measurement;
-
-    fn outcome(flows: u32, congestion: Option<&str>, rate: f64) -> Outcome {
-        let congestion = congestion.map(str::to_owned);
-        let kind = StepKind::Download;
-        let plan = Plan { kind, flows, seconds: 1.0, congestion, pacing: None, why: String::new() };
-        let result = StepResult {
-            step: 0,
-            kind,
-            congestion: None,
-            rate: Some(rate),
-            interval: None,
-            average: None,
-            bytes: 0,
-            seconds: 1.0,
-            flows,
-            valid: true,
-            invalid_because: Vec::new(),
-            rtt_idle: None,
-            rtt_loaded: None,
-            jitter: None,
-            rtt_interval: None,
-            jitter_interval: None,
-            finding: None,
-            sentence: None,
-        };
-        Outcome {
-            plan,
-            result,
-            measurement: None,
-            own: Vec::new(),
-            loaded: Vec::new(),
-            total: Vec::new(),
-            loss: None,
-            machine_busy: None,
-            datagrams: None,
-            gaps: None,
-        }
-    }
 
     /// A download of 10 Mbit/s, which a larger receive window is predicted to raise to 25.
     fn windowed(limit: Limit) -> Outcome {
@@ -398,6 +404,11 @@ mod tests {
         assert_eq!(actions, [Action::ReceiveBuffer, Action::Flows]);
         let gain = all[0].gain.unwrap();
         assert!((gain.factor - 5.8).abs() < 1e-9 && gain.basis == Basis::Predicted);
+        // An experiment with four comes before the step with six.
+        let all = [windowed(Limit::ReceiveWindow), outcome(4, None, 39e6), outcome(6, None, 58e6)];
+        let all = advice(&all, Platform::Linux);
+        assert_eq!(all[0].action, Action::ReceiveBuffer);
+        assert!((all[0].gain.unwrap().factor - 5.8).abs() < 1e-9, "{all:?}");
     }
 
     #[test]
