@@ -293,3 +293,39 @@ impl FlowSeries {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_buffer_is_judged_by_samples_that_are_apart() {
+        let mut watch = BufferWatch::default();
+        assert!(!watch.is_mostly_full());
+        // Of ten samples within an interval one counts.
+        for number in 0..10 {
+            watch.count(f64::from(number) * SHOW_SECONDS / 10.0, true);
+        }
+        assert_eq!((watch.full, watch.of), (1, 1));
+        assert!(watch.is_mostly_full());
+        // Half of the samples is not most of them.
+        watch.count(SHOW_SECONDS, false);
+        assert_eq!((watch.full, watch.of), (1, 2));
+        assert!(!watch.is_mostly_full());
+        watch.count(SHOW_SECONDS * 2.5, true);
+        assert!(watch.is_mostly_full());
+    }
+
+    #[test]
+    fn the_limit_of_unsent_bytes_holds_a_writer_unless_its_buffer_is_full() {
+        let mut series = FlowSeries::default();
+        // Before the first sample of a sender there is no limit.
+        assert_eq!(series.held_unsent(), None);
+        series.unsent_limit = MIN_UNSENT;
+        assert_eq!(series.held_unsent(), Some(MIN_UNSENT));
+        series.buffer = BufferWatch { full: 1, of: 2, next_s: 0.0 };
+        assert_eq!(series.held_unsent(), Some(MIN_UNSENT));
+        series.buffer = BufferWatch { full: 2, of: 3, next_s: 0.0 };
+        assert_eq!(series.held_unsent(), None);
+    }
+}
