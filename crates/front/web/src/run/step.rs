@@ -267,7 +267,6 @@ impl Stage {
         board: &mut Board,
         phase: Option<u8>,
     ) -> Result<Ending, Ended> {
-        let loaded_from_s = if flows.is_empty() { 0.0 } else { loaded_from(bounds.seconds) };
         let mut ticks = interval(FIRST_INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
         let (mut sampled, mut shown) = (f64::NEG_INFINITY, 0.0);
@@ -281,7 +280,7 @@ impl Stage {
                 }
             }
             let t = began.elapsed().as_secs_f64();
-            if t >= loaded_from_s {
+            if flows.is_empty() || is_loaded(bounds, t, series.bytes()) {
                 self.run.hops.enter(phase);
             }
             let ending = validity::ending(bounds, t, flows, series, self.budget.left() == 0);
@@ -421,6 +420,12 @@ pub(super) fn loaded_from(seconds: f64) -> f64 {
     seconds * LOADED_FROM
 }
 
+/// Whether a step is in the part in which its RTTs are those under load: of its time, or of its
+/// bytes, which may end it first.
+fn is_loaded(bounds: Bounds, t: f64, bytes: u64) -> bool {
+    t >= loaded_from(bounds.seconds) || bytes as f64 >= bounds.bytes as f64 * LOADED_FROM
+}
+
 /// What probes of routers measure in a step; `None` in an experiment.
 fn hop_phase(plan: &Plan) -> Option<u8> {
     match plan.kind {
@@ -462,6 +467,13 @@ mod tests {
         let text = format!(r#"{{"type":"probes","step":0,"on":"own","replies":[{replies}]}}"#);
         (0..10).for_each(|_| board.take(&text).unwrap());
         assert_eq!(board.own.len(), MAX_PROBES);
+    }
+
+    #[test]
+    fn a_step_is_loaded_by_its_time_or_by_its_bytes() {
+        let bounds = Bounds { seconds: 5.0, bytes: 1000 };
+        assert!(!is_loaded(bounds, 2.9, 599));
+        assert!(is_loaded(bounds, 3.0, 0) && is_loaded(bounds, 0.1, 600));
     }
 
     #[test]
