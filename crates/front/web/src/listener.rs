@@ -21,7 +21,6 @@ use rustls::ServerConfig;
 use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
@@ -207,32 +206,39 @@ async fn converse(
 
 /// The requests of a connection: hyper has no timer for one that sends no first byte, or that
 /// has HTTP/2 and answers pings alone.
-struct Activity {
-    requests: AtomicUsize,
-    last: Mutex<Instant>,
+struct Activity(Mutex<Requests>);
+
+/// The requests that are being answered, and when the last one of them was. Both are read at once:
+/// with the time of an earlier answer, one that has just been sent would look old.
+struct Requests {
+    open: usize,
+    last: Instant,
 }
 
 impl Activity {
     fn new() -> Self {
-        Activity { requests: AtomicUsize::new(0), last: Mutex::new(clock::now()) }
+        Activity(Mutex::new(Requests { open: 0, last: clock::now() }))
     }
 
     /// Counts a request until its answer has been sent.
     fn begin(activity: &Arc<Self>) -> Busy {
-        activity.requests.fetch_add(1, Ordering::Relaxed);
+        lock(&activity.0).open += 1;
         Busy(Arc::clone(activity))
+    }
+
+    /// How long there has been no request; `None` while there is one.
+    fn idle(&self) -> Option<Duration> {
+        let requests = lock(&self.0);
+        (requests.open == 0).then(|| requests.last.elapsed())
     }
 
     /// Waits until there was no request for so long.
     async fn ended(&self, longest: Duration) {
         loop {
-            let since = lock(&self.last).elapsed();
-            if self.requests.load(Ordering::Relaxed) > 0 {
-                sleep(longest).await;
-            } else if since >= longest {
-                return;
-            } else {
-                sleep(longest.saturating_sub(since)).await;
+            match self.idle() {
+                None => sleep(longest).await,
+                Some(idle) if idle >= longest => return,
+                Some(idle) => sleep(longest.saturating_sub(idle)).await,
             }
         }
     }
@@ -269,8 +275,9 @@ struct Busy(Arc<Activity>);
 
 impl Drop for Busy {
     fn drop(&mut self) {
-        *lock(&self.0.last) = clock::now();
-        self.0.requests.fetch_sub(1, Ordering::Relaxed);
+        let mut requests = lock(&self.0.0);
+        requests.last = clock::now();
+        requests.open = requests.open.saturating_sub(1);
     }
 }
 
@@ -353,4 +360,25 @@ async fn answer(
     let answer = answer.map(|response| serving.guard.complete(response, policy, allowed))?;
     serving.counters.answered(answer.status());
     Ok(answer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_is_idle_from_the_end_of_its_last_answer() {
+        let activity = Arc::new(Activity::new());
+        let began = clock::now();
+        let both = [Activity::begin(&activity), Activity::begin(&activity)];
+        std::thread::sleep(Duration::from_millis(20));
+        assert_eq!(activity.idle(), None);
+        let [first, second] = both;
+        drop(first);
+        assert_eq!(activity.idle(), None);
+        let before = clock::now();
+        drop(second);
+        let (idle, since) = (activity.idle().unwrap(), before.elapsed());
+        assert!(idle <= since && since < began.elapsed(), "{idle:?}, {since:?}");
+    }
 }
