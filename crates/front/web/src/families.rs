@@ -23,7 +23,26 @@ const RESOLVED_FOR: Duration = Duration::from_secs(60);
 
 /// The addresses of the names, as this host resolves them.
 #[derive(Debug, Default)]
-pub(crate) struct Resolved(Mutex<Option<(Instant, Names)>>);
+pub(crate) struct Resolved(Arc<Mutex<Option<(Instant, Names)>>>);
+
+impl Resolved {
+    /// The names, looked up if they were not of late. A look-up has a task of its own, which goes on
+    /// when whoever asked for it has left: there is one at a time, and its answer is used.
+    async fn names(&self, look_up: impl Future<Output = Names> + Send + 'static) -> Option<Names> {
+        let mut resolved = Arc::clone(&self.0).lock_owned().await;
+        if let Some((at, names)) = &*resolved
+            && at.elapsed() < RESOLVED_FOR
+        {
+            return Some(names.clone());
+        }
+        let looking = tokio::spawn(async move {
+            let names = look_up.await;
+            *resolved = Some((clock::now(), names.clone()));
+            names
+        });
+        looking.await.ok()
+    }
+}
 
 /// The name of a family.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -46,18 +65,17 @@ pub(crate) fn routes() -> Router<Arc<Shared>> {
 }
 
 async fn families(State(shared): State<Arc<Shared>>) -> Response<Body> {
-    let mut resolved = shared.families.0.lock().await;
-    let is_old = resolved.as_ref().is_none_or(|(at, _)| at.elapsed() >= RESOLVED_FOR);
-    if is_old {
-        let request = &shared.request;
+    let asked = Arc::clone(&shared);
+    let look_up = async move {
+        let request = &asked.request;
         let (ipv4, ipv6) = tokio::join!(
             resolve(request.ipv4_name.as_deref(), SocketAddr::is_ipv4),
             resolve(request.ipv6_name.as_deref(), SocketAddr::is_ipv6)
         );
-        *resolved = Some((clock::now(), Names { ipv4, ipv6 }));
-    }
-    match resolved.as_ref() {
-        Some((_, names)) => json(names),
+        Names { ipv4, ipv6 }
+    };
+    match shared.families.names(look_up).await {
+        Some(names) => json(&names),
         None => refused(StatusCode::INTERNAL_SERVER_ERROR, "the names are unknown"),
     }
 }
@@ -84,6 +102,36 @@ async fn reach(Extension(connection): Extension<Connection>) -> Response<Body> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use tokio::sync::Notify;
+
+    #[test]
+    fn a_look_up_outlives_whoever_asked_for_it() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let (resolved, count) = (Resolved::default(), Arc::new(AtomicUsize::new(0)));
+            let release = Arc::new(Notify::new());
+            let names = Names { ipv4: None, ipv6: None };
+            let look_up = || {
+                let (count, release) = (Arc::clone(&count), Arc::clone(&release));
+                let names = names.clone();
+                async move {
+                    count.fetch_add(1, Ordering::Relaxed);
+                    release.notified().await;
+                    names
+                }
+            };
+            let short = Duration::from_millis(20);
+            for _ in 0..5 {
+                assert!(timeout(short, resolved.names(look_up())).await.is_err());
+            }
+            assert_eq!(count.load(Ordering::Relaxed), 1);
+            release.notify_one();
+            assert_eq!(resolved.names(look_up()).await, Some(names.clone()));
+            assert_eq!(resolved.names(look_up()).await, Some(names));
+            assert_eq!(count.load(Ordering::Relaxed), 1);
+        });
+    }
 
     #[test]
     fn a_name_has_addresses_of_a_family() {
