@@ -120,7 +120,7 @@ impl Admission {
         Ok(Admitted { admission: Arc::clone(self), id, of })
     }
 
-    /// Runs in progress.
+    /// Places of runs that are taken. That of a run is free before its end has been told.
     pub(crate) fn runs(&self) -> usize {
         lock(&self.runs).len()
     }
@@ -194,6 +194,17 @@ mod tests {
         drop(first);
         assert_eq!(admission.runs(), 2);
         admission.run(key(3)).unwrap();
+    }
+
+    #[test]
+    fn one_route_of_an_address_is_probed_at_a_time_and_few_in_all() {
+        let admission = Admission::new(&WebLimits::default());
+        let first = admission.route(key(0)).unwrap();
+        assert!(admission.route(key(0)).is_err());
+        let _others: Vec<_> = (1..16).map(|last| admission.route(key(last)).unwrap()).collect();
+        assert!(admission.route(key(16)).is_err());
+        drop(first);
+        admission.route(key(16)).unwrap();
     }
 
     #[test]

@@ -234,6 +234,7 @@ async fn probe(
     let Some(run) = shared.runs.of(&id) else {
         return refused(StatusCode::NOT_FOUND, "there is no such run");
     };
+    let proxied = is_proxied(request.headers());
     // The run is held weakly: its end closes the connection at the next probe, or when idle.
     let Some(place) = ProbePlace::take(&run) else {
         return refused(StatusCode::CONFLICT, "the run has its probe connections");
@@ -243,7 +244,7 @@ async fn probe(
     let limits = Limits { text_bytes: MAX_PROBE, binary_frame_bytes: 0 };
     upgrade::accept(request, None, limits, move |socket, connection| async move {
         if let Some(run) = place.0.upgrade() {
-            run.hops.begin(&connection, &shared.admission);
+            run.hops.begin(&connection, &shared.admission, proxied);
         }
         echo(socket, idle, || place.0.strong_count() > 0).await;
     })

@@ -88,8 +88,12 @@ impl Kept {
 
 #[cfg(test)]
 impl Kept {
-    pub(super) fn document_bytes(&self) -> &[u8] {
+    pub(crate) fn document_bytes(&self) -> &[u8] {
         &self.document
+    }
+
+    pub(crate) fn measurement_bytes(&self) -> impl Iterator<Item = &[u8]> {
+        self.measurements.iter().map(|(_, text)| &text[..])
     }
 
     pub(super) fn middle_of_document(&self) -> Vec<u8> {

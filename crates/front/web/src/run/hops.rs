@@ -5,7 +5,6 @@ use crate::connection::Connection;
 use crate::limits::Admission;
 use host::lock::lock;
 use probe::{ConnectionRoute, Phase, ProbeError, connection_route};
-use report::untrusted;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
@@ -18,8 +17,6 @@ const REST: u8 = 254;
 const END: u8 = 255;
 /// A thread's stack.
 const STACK: usize = 256 << 10;
-/// Most characters of an error.
-const MAX_ERROR: usize = 200;
 
 /// The reason for which nothing was probed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,19 +27,31 @@ pub(super) enum NotProbed {
     Proxied,
     /// As many runs as may be probed are.
     Busy,
-    /// What the system or the connection said.
-    Failed(String),
+    /// What failed. The text is shown to whoever has a kept result's link, so it is a fixed one:
+    /// errors of the system name the visitor's address.
+    Failed(&'static str),
 }
 
 impl NotProbed {
     /// In words that follow "not probed: ".
-    pub(super) fn words(&self) -> String {
+    pub(super) const fn words(&self) -> &'static str {
         match self {
-            NotProbed::NoConnection => "there was no probe connection".to_owned(),
-            NotProbed::Proxied => "a reverse proxy is in between".to_owned(),
-            NotProbed::Busy => "other runs are being probed".to_owned(),
-            NotProbed::Failed(why) => why.clone(),
+            NotProbed::NoConnection => "there was no probe connection",
+            NotProbed::Proxied => "a reverse proxy is in between",
+            NotProbed::Busy => "other runs are being probed",
+            NotProbed::Failed(why) => why,
         }
+    }
+}
+
+impl From<ProbeError> for NotProbed {
+    fn from(error: ProbeError) -> Self {
+        NotProbed::Failed(match error {
+            ProbeError::RawSockets => "the server has no CAP_NET_RAW",
+            ProbeError::SilentConnection { .. } => "the probe connection was silent",
+            ProbeError::System { .. } => "the system of the server refused the probes",
+            _ => "the probes failed",
+        })
     }
 }
 
@@ -73,10 +82,19 @@ impl HopProbes {
             if is_proxied { State::Off(NotProbed::Proxied) } else { State::Wanted };
     }
 
-    /// Begins them on the route of a connection, if they are wanted.
-    pub(super) fn begin(&self, connection: &Connection, admission: &Arc<Admission>) {
+    /// Begins them on the route of a connection, if they are wanted; that to a proxy is not probed.
+    pub(super) fn begin(
+        &self,
+        connection: &Connection,
+        admission: &Arc<Admission>,
+        is_proxied: bool,
+    ) {
         let mut state = lock(&self.state);
         if !matches!(*state, State::Wanted) {
+            return;
+        }
+        if is_proxied {
+            *state = State::Off(NotProbed::Proxied);
             return;
         }
         let Ok(ticket) = admission.route(connection.key()) else {
@@ -96,7 +114,7 @@ impl HopProbes {
         let thread = thread::Builder::new().name("route".to_owned()).stack_size(STACK).spawn(work);
         *state = match thread {
             Ok(thread) => State::Running(thread),
-            Err(error) => State::Off(NotProbed::Failed(format!("no thread: {error}"))),
+            Err(_) => State::Off(NotProbed::Failed("the server cannot start a thread")),
         };
     }
 
@@ -119,13 +137,8 @@ impl HopProbes {
         let ended = tokio::task::spawn_blocking(move || thread.join()).await;
         match ended {
             Ok(Ok(Ok(route))) => Ok(route),
-            Ok(Ok(Err(ProbeError::RawSockets))) => {
-                Err(NotProbed::Failed("the server has no CAP_NET_RAW".to_owned()))
-            }
-            Ok(Ok(Err(error))) => {
-                Err(NotProbed::Failed(untrusted::excerpt(&error.to_string(), MAX_ERROR)))
-            }
-            _ => Err(NotProbed::Failed("its thread failed".to_owned())),
+            Ok(Ok(Err(error))) => Err(error.into()),
+            _ => Err(NotProbed::Failed("its thread failed")),
         }
     }
 }
@@ -134,5 +147,32 @@ impl HopProbes {
 impl Drop for HopProbes {
     fn drop(&mut self) {
         self.phase.store(END, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::WebLimits;
+    use tokio::net::{TcpListener, TcpStream};
+
+    #[test]
+    fn a_route_that_may_not_be_probed_is_not() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let _client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+            let connection = Connection::of(&listener.accept().await.unwrap().0, false).unwrap();
+            let admission = Admission::new(&WebLimits::default());
+            let proxied = HopProbes::new();
+            proxied.want(false);
+            proxied.begin(&connection, &admission, true);
+            assert_eq!(proxied.finish().await, Err(NotProbed::Proxied));
+            let _other_run = admission.route(connection.key()).unwrap();
+            let busy = HopProbes::new();
+            busy.want(false);
+            busy.begin(&connection, &admission, false);
+            assert_eq!(busy.finish().await, Err(NotProbed::Busy));
+        });
     }
 }

@@ -48,3 +48,53 @@ fn without_address(mut measurement: Measurement) -> Measurement {
     measurement.spec.port = 0;
     measurement
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::advice::outcome_of;
+    use crate::run::message::Platform;
+    use crate::run::{queue_place, result};
+    use flate2::read::GzDecoder;
+    use probe::ProbeError;
+    use std::io::{Error, Read};
+    use std::net::IpAddr;
+
+    fn unpacked(packed: &[u8]) -> String {
+        let mut text = String::new();
+        GzDecoder::new(packed).read_to_string(&mut text).unwrap();
+        text
+    }
+
+    #[test]
+    fn an_error_of_probes_leaves_no_address_in_it() {
+        let address: IpAddr = "203.0.113.77".parse().unwrap();
+        let source = || Error::from_raw_os_error(101);
+        let operation = "probe the route of a connection";
+        for error in [
+            ProbeError::SilentConnection { address },
+            ProbeError::System { operation, address, source: source() },
+            ProbeError::NoRoute { address, source: source() },
+        ] {
+            assert!(error.to_string().contains("203.0.113.77"), "{error}");
+            let measurement = Measurement {
+                spec: record::TestSpec {
+                    target: address.to_string(),
+                    ..record::TestSpec::default()
+                },
+                ..Measurement::default()
+            };
+            let outcomes =
+                vec![Outcome { measurement: Some(measurement), ..outcome_of(1, None, 10e6) }];
+            let mut run = result::of(&outcomes, &[], Platform::Linux, "0");
+            run.queue = queue_place::of(&outcomes, &Err(error.into()));
+            let kept = of(json!(run), outcomes);
+            let document = unpacked(kept.document_bytes());
+            assert!(document.contains("\"not_probed\":\""), "{document}");
+            let all = kept.measurement_bytes().map(unpacked).chain([document]);
+            for text in all {
+                assert!(!text.contains("203.0.113"), "{text}");
+            }
+        }
+    }
+}

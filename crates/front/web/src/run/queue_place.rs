@@ -63,7 +63,7 @@ pub(super) struct QueuePlace {
     download: Option<Evidence>,
     upload: Option<Evidence>,
     /// Why no router was probed.
-    not_probed: Option<String>,
+    not_probed: Option<&'static str>,
 }
 
 /// The evidence that a run's steps and probes show; `None` if it loaded nothing.

@@ -217,13 +217,33 @@ pub(crate) fn carry_out(address: SocketAddr, hello: &Value) -> Conversation {
 pub(crate) fn carry_out_with(
     address: SocketAddr,
     hello: &Value,
+    datagrams: impl FnMut(&str, &Value) -> Option<String>,
+) -> Conversation {
+    converse(address, hello, ["", ""], datagrams)
+}
+
+/// The same, with more headers of the control connection and of the probe connection, as a proxy
+/// adds them.
+pub(crate) fn carry_out_through(
+    address: SocketAddr,
+    hello: &Value,
+    headers: [&str; 2],
+) -> Conversation {
+    converse(address, hello, headers, |_, _| None)
+}
+
+fn converse(
+    address: SocketAddr,
+    hello: &Value,
+    [of_control, of_probe]: [&str; 2],
     mut datagrams: impl FnMut(&str, &Value) -> Option<String>,
 ) -> Conversation {
-    let mut control = Socket::open(address, "/api/run");
+    let mut control = Socket::try_open(address, "/api/run", of_control).expect("the upgrade");
     control.say(hello);
     let welcome = control.text().unwrap();
     let run = welcome["run"].as_str().unwrap().to_owned();
-    let probes = start_probes(Socket::open(address, &format!("/api/run/{run}/probe")));
+    let probe = Socket::try_open(address, &format!("/api/run/{run}/probe"), of_probe);
+    let probes = start_probes(probe.expect("the upgrade"));
     let mut told =
         Conversation { messages: vec![welcome], times: vec![now()], downloaded: 0, uploaded: 0 };
     let (ended, ends) = channel();
