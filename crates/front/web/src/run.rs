@@ -37,6 +37,7 @@ use hops::HopProbes;
 use host::clock;
 use host::lock::lock;
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 use step::Stage;
@@ -53,18 +54,40 @@ const MAX_PROBE: usize = 64;
 /// Probe connections of a run.
 const MAX_PROBE_CONNECTIONS: u32 = 2;
 
-/// The runs in progress, by ID.
+/// The runs in progress.
 #[derive(Debug, Default)]
-pub(crate) struct Runs(Mutex<HashMap<String, Arc<Run>>>);
+pub(crate) struct Runs {
+    by_id: Mutex<HashMap<String, Arc<Run>>>,
+    conducting: Arc<AtomicUsize>,
+}
 
 impl Runs {
     fn of(&self, id: &str) -> Option<Arc<Run>> {
-        lock(&self.0).get(id).cloned()
+        lock(&self.by_id).get(id).cloned()
+    }
+
+    /// Runs whose end the caller has not been told. The place of a run is free earlier.
+    pub(crate) fn conducting(&self) -> usize {
+        self.conducting.load(Ordering::SeqCst)
+    }
+
+    fn conduct(&self) -> Conducting {
+        self.conducting.fetch_add(1, Ordering::SeqCst);
+        Conducting(Arc::clone(&self.conducting))
     }
 
     /// What takes the session of datagrams of a run that waits for it; the first one has it.
     pub(crate) fn take_datagrams(&self, id: &str) -> Option<oneshot::Sender<Session>> {
         lock(&self.of(id)?.datagrams).take()
+    }
+}
+
+/// A run that counts as conducted until this is dropped.
+struct Conducting(Arc<AtomicUsize>);
+
+impl Drop for Conducting {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -131,7 +154,7 @@ struct Registered {
 
 impl Drop for Registered {
     fn drop(&mut self) {
-        lock(&self.shared.runs.0).remove(&self.id);
+        lock(&self.shared.runs.by_id).remove(&self.id);
     }
 }
 
@@ -144,6 +167,8 @@ async fn control(State(shared): State<Arc<Shared>>, request: Request) -> Respons
     let Some(connection) = request.extensions().get::<Connection>().cloned() else {
         return refused(StatusCode::INTERNAL_SERVER_ERROR, "the connection is unknown");
     };
+    // Counted before the flag is read: a server that drains then waits for this run.
+    let conducting = shared.runs.conduct();
     if shared.drain.is_raised() {
         return refused(StatusCode::SERVICE_UNAVAILABLE, "the server is about to stop");
     }
@@ -167,7 +192,7 @@ async fn control(State(shared): State<Arc<Shared>>, request: Request) -> Respons
             datagrams: Mutex::new(None),
             hops: HopProbes::new(),
         });
-        lock(&shared.runs.0).insert(id.clone(), Arc::clone(&run));
+        lock(&shared.runs.by_id).insert(id.clone(), Arc::clone(&run));
         let place = Registered { shared: Arc::clone(&shared), id: id.clone(), _ticket: ticket };
         let stage = Stage {
             control: socket,
@@ -183,6 +208,7 @@ async fn control(State(shared): State<Arc<Shared>>, request: Request) -> Respons
             ecn: ecn::Observed::default(),
         };
         conductor::conduct(&shared, stage, &id, proxied).await;
+        drop(conducting);
     })
 }
 

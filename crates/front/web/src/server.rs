@@ -225,11 +225,12 @@ fn pass_events(
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return,
         }
-        let runs = shared.admission.runs() + shared.clients.running();
-        if stop.is_raised() || drain.is_raised() && runs == 0 {
+        let is_draining = drain.is_raised();
+        let runs = shared.runs.conducting() + shared.clients.running();
+        if stop.is_raised() || is_draining && runs == 0 {
             return;
         }
-        if drain.is_raised() && !has_told {
+        if is_draining && !has_told {
             has_told = true;
             on_event(WebEvent::Draining { runs });
         }

@@ -145,5 +145,21 @@ fn a_draining_server_ends_with_its_last_run() {
     let refused = crate::page::Socket::try_open(address, "/api/run", "").err();
     assert_eq!(refused, Some(503));
     assert_eq!(run.join().unwrap().messages.last().unwrap()["type"], "result");
+    server.wait(|event| matches!(event, WebEvent::RunFinished { .. }));
+    server.wait(|event| matches!(event, WebEvent::Stopped));
+}
+
+/// The place of a run is free before its page has heard of its end, and its end is told after.
+#[test]
+fn a_draining_server_tells_the_end_of_its_last_run() {
+    let server = Server::start(short());
+    let (mut control, _) = begin(server.address);
+    server.drain.raise();
+    server.wait(|event| matches!(event, WebEvent::Draining { runs: 1 }));
+    control.say(&hello());
+    while control.text().unwrap()["type"] != "problem" {}
+    // A page that does not close its connection, for whose Close the server waits.
+    let last = server.wait(|event| matches!(event, WebEvent::RunFailed { .. } | WebEvent::Stopped));
+    assert!(matches!(last, WebEvent::RunFailed { .. }), "{last:?}");
     server.wait(|event| matches!(event, WebEvent::Stopped));
 }
