@@ -8,6 +8,9 @@
 //! A name is resolved once, each address is checked as it came out, IPv4 addresses within IPv6 ones
 //! too, and only checked addresses are connected to. So a name that resolves to another address the
 //! next time (DNS rebinding) gains nothing.
+//!
+//! Far's own name servers can be asked at port 53 whatever the list says: programs behind a near box resolve
+//! names there, as far does itself for every name in a target.
 
 mod address_class;
 mod allow_rule;
@@ -69,7 +72,7 @@ impl DestinationPolicy for Destinations {
             TargetHost::NameServer => false,
         };
         if self.rules.is_empty()
-            || target.host == TargetHost::NameServer
+            || *target == Target::NAME_SERVER
             || self.rules.iter().any(may_match)
         {
             Ok(())
@@ -83,16 +86,16 @@ impl DestinationPolicy for Destinations {
         target: &Target,
         resolved: &[SocketAddr],
     ) -> Result<Vec<SocketAddr>, Refusal> {
-        // Those of far's configuration, usually of its own network.
-        if target.host == TargetHost::NameServer {
-            return Ok(resolved.to_vec());
-        }
+        let is_allowed = |address: SocketAddr| match target.host {
+            // Those of far's configuration, usually of its own network.
+            TargetHost::NameServer => {
+                address.port() == Target::NAME_SERVER.port && !(self.is_own)(address)
+            }
+            _ => self.allows(target, address),
+        };
         let mut allowed: Vec<SocketAddr> = Vec::new();
         for address in resolved.iter().take(MAX_ADDRESSES).copied().map(canonical) {
-            if address.port() == target.port
-                && !allowed.contains(&address)
-                && self.allows(target, address)
-            {
+            if address.port() == target.port && !allowed.contains(&address) && is_allowed(address) {
                 allowed.push(address);
             }
         }

@@ -26,7 +26,7 @@ pub enum TargetHost {
     Address(IpAddr),
     /// A name, which far resolves.
     Name(HostName),
-    /// The name server that far uses itself, for DNS over TCP (RFC 7766).
+    /// The name server that far uses itself, for DNS over TCP (RFC 7766); at port 53 only.
     NameServer,
 }
 
@@ -173,7 +173,11 @@ impl Target {
             IPV6 => <[u8; 16]>::try_from(body)
                 .map(|octets| TargetHost::Address(Ipv6Addr::from(octets).into())),
             NAME => return Target::new(decode_name(body)?, u16::from_be_bytes(*port)),
-            NAME_SERVER if body.is_empty() => Ok(TargetHost::NameServer),
+            // Any other port would be a service of far's network.
+            NAME_SERVER if body.is_empty() => {
+                let is_dns = *port == Target::NAME_SERVER.port.to_be_bytes();
+                return is_dns.then_some(Target::NAME_SERVER).ok_or(malformed);
+            }
             _ => return Err(malformed),
         };
         Target::new(host.map_err(|_| malformed)?, u16::from_be_bytes(*port))
@@ -235,6 +239,9 @@ mod tests {
             &[0, 1, NAME, 2, 0xc3, 0xa9],
             &[0, 1, 2, 1, 2, 3, 4],
             &[0, 53, NAME_SERVER, 0],
+            &[0, 54, NAME_SERVER],
+            &[0, 22, NAME_SERVER],
+            &[53, 0, NAME_SERVER],
         ] {
             assert!(Target::decode(body).is_err(), "{body:?}");
         }

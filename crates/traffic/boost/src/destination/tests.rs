@@ -90,6 +90,24 @@ fn a_name_reaches_this_host_and_metadata_only_by_a_rule_with_the_address() {
 }
 
 #[test]
+fn name_servers_are_reached_at_their_port_alone() {
+    let policy = destinations(&["nas.corp:445"]);
+    let address = |text: &str| text.parse::<SocketAddr>().unwrap();
+    assert_eq!(policy.before_resolving(&Target::NAME_SERVER), Ok(()));
+    let found = ["10.0.0.53:53", "10.0.0.53:22", "127.0.0.53:53", "10.0.0.53:53"].map(address);
+    let allowed = policy.after_resolving(&Target::NAME_SERVER, &found).unwrap();
+    assert_eq!(allowed, ["10.0.0.53:53", "127.0.0.53:53"].map(address));
+    let other = Target { host: TargetHost::NameServer, port: 22 };
+    assert_eq!(policy.before_resolving(&other), Err(Refusal::NotAllowed));
+    let found = ["10.0.0.53:22", "10.0.0.53:53"].map(address);
+    assert_eq!(policy.after_resolving(&other, &found), Err(Refusal::NotAllowed));
+    // A far box at port 53 of the address of a name server.
+    let own = Destinations::new(Vec::new(), Box::new(|address| address.port() == 53));
+    let found = ["10.0.0.53:53"].map(address);
+    assert_eq!(own.after_resolving(&Target::NAME_SERVER, &found), Err(Refusal::NotAllowed));
+}
+
+#[test]
 fn rules_are_checked() {
     use InvalidRule as I;
     let parse = |text: &str| text.parse::<AllowRule>().map(|rule| rule.to_string());

@@ -112,7 +112,8 @@ impl<'a> FarSide<'a> {
             }
             TargetHost::NameServer => {
                 let servers = host::resolve::name_servers().into_iter();
-                let servers: Vec<_> = servers.map(|ip| (ip, target.port).into()).collect();
+                let port = Target::NAME_SERVER.port;
+                let servers: Vec<_> = servers.map(|ip| (ip, port).into()).collect();
                 self.resolved(id, target, &servers, event_loop)
             }
         }
