@@ -40,7 +40,7 @@ pub fn pair() -> Result<[String; 2], Problem> {
     ::boost::keys::generate().map_err(|error| Problem::new(Fault::Host, error))
 }
 
-/// Removes the rules of a gateway whose box has ended without doing so.
+/// Removes the rules of a gateway whose box has ended without doing so; those of one that runs stay.
 ///
 /// # Errors
 /// The system error.

@@ -36,6 +36,7 @@ pub mod lock;
 pub mod log_limit;
 pub mod memory;
 pub mod names;
+pub mod namespace_lock;
 pub mod nat;
 pub mod netlink;
 mod netlink_message;

@@ -30,7 +30,8 @@ pub enum Arriving<'a> {
         except: u16,
     },
     /// At this device, but for those to this host's own addresses. They get
-    /// [`diversion::MARK`](crate::diversion::MARK), by which they are routed to this host.
+    /// [`diversion::MARK`](crate::diversion::MARK), by which they are routed to this host. Answers of
+    /// servers behind the device to connections that the host forwards pass.
     At(&'a str),
 }
 
@@ -39,18 +40,26 @@ impl Tproxy {
     /// listener at `port` ([`transparent::listen`](crate::transparent::listen)).
     ///
     /// # Errors
-    /// `PermissionDenied` without `CAP_NET_ADMIN`; `NotFound` if the kernel lacks nf_tables or its
-    /// `tproxy`.
+    /// `PermissionDenied` without `CAP_NET_ADMIN`; for a kernel without nf_tables, `tproxy` or
+    /// `socket` see [`is_unsupported`].
     pub fn start(name: &str, port: u16, arriving: Arriving<'_>) -> io::Result<Self> {
         let owner = Nfnetlink::open()?;
         let mut requests = vec![table(name), chain(name)];
         requests.extend(match arriving {
             Arriving::Anywhere { except } => anywhere(name, port, except),
-            Arriving::At(device) => vec![rule(name, &at_device(device, port))],
+            Arriving::At(device) => at_device(name, device, port),
         });
         owner.commit(libc::NFPROTO_INET, requests)?;
         Ok(Tproxy { owner })
     }
+}
+
+/// Returns true if [`Tproxy::start`] has failed because the kernel lacks a module, or owners of tables
+/// (before Linux 5.12).
+#[must_use]
+pub fn is_unsupported(error: &io::Error) -> bool {
+    let absent = [libc::ENOENT, libc::EOPNOTSUPP, libc::EPROTONOSUPPORT];
+    error.raw_os_error().is_some_and(|code| absent.contains(&code))
 }
 
 /// `NFT_TABLE_F_OWNER`
@@ -113,23 +122,61 @@ fn anywhere(name: &str, port: u16, except: u16) -> Vec<Request> {
     vec![of(libc::NFPROTO_IPV4, 16, &[127]), of(libc::NFPROTO_IPV6, 24, &loopback)]
 }
 
-/// `meta iifname DEVICE meta l4proto tcp fib daddr type != local tproxy to :PORT
-/// meta mark set MARK`
-fn at_device(device: &str, port: u16) -> Vec<Vec<u8>> {
+/// For segments of accepted connections, and for those that begin one:
+///
+/// ```text
+/// meta iifname DEVICE meta l4proto tcp fib daddr type != local \
+///   socket transparent 1 meta mark set MARK
+/// meta iifname DEVICE meta l4proto tcp fib daddr type != local \
+///   tcp flags & (syn | ack) == syn tproxy to :PORT meta mark set MARK
+/// ```
+///
+/// Both apply to a SYN that uses the ports of a connection in TIME-WAIT again.
+fn at_device(name: &str, device: &str, port: u16) -> Vec<Request> {
+    let begins = begins_connection().to_vec();
+    let begins = [begins, tproxy(libc::NFPROTO_UNSPEC, port).to_vec()].concat();
+    [has_transparent_socket().to_vec(), begins]
+        .map(|condition| rule(name, &[arrives_at(device), condition, mark().to_vec()].concat()))
+        .into()
+}
+
+/// `socket transparent 1`
+fn has_transparent_socket() -> [Vec<u8>; 2] {
+    // NFTA_SOCKET_KEY: NFT_SOCKET_TRANSPARENT; NFTA_SOCKET_DREG.
+    [expression("socket", &[number(1, 0), number(2, REGISTER)]), is(&[1])]
+}
+
+/// `tcp flags & (syn | ack) == syn`
+fn begins_connection() -> [Vec<u8>; 3] {
+    // RFC 9293, section 3.1.
+    const FLAGS: u32 = 13;
+    const SYN: u8 = 0x02;
+    const ACK: u8 = 0x10;
+    let mask = [number(1, REGISTER), number(2, REGISTER), number(3, 1)];
+    let mask = [&mask[..], &[data(4, &[SYN | ACK]), data(5, &[0])]].concat();
+    let flags = header(libc::NFT_PAYLOAD_TRANSPORT_HEADER, FLAGS, 1);
+    [flags, expression("bitwise", &mask), is(&[SYN])]
+}
+
+/// `meta mark set MARK`
+fn mark() -> [Vec<u8>; 2] {
+    // NFTA_META_KEY, NFTA_META_SREG.
+    let set = [number(2, libc::NFT_META_MARK.cast_unsigned()), number(3, REGISTER)];
+    [immediate(&MARK.to_ne_bytes()), expression("meta", &set)]
+}
+
+/// `meta iifname DEVICE meta l4proto tcp fib daddr type != local`
+fn arrives_at(device: &str) -> Vec<Vec<u8>> {
     // `NFT_FIB_RESULT_ADDRTYPE` and `NFTA_FIB_F_DADDR`.
     const ADDRESS_TYPE: u32 = 3;
     const OF_DESTINATION: u32 = 2;
     let mut name = device.as_bytes().to_vec();
     name.resize(libc::IFNAMSIZ, 0);
     let kind = [number(1, REGISTER), number(2, ADDRESS_TYPE), number(3, OF_DESTINATION)];
-    // NFTA_META_KEY, NFTA_META_SREG.
-    let set = [number(2, libc::NFT_META_MARK.cast_unsigned()), number(3, REGISTER)];
     [
         vec![meta(libc::NFT_META_IIFNAME), is(&name)],
         tcp().to_vec(),
         vec![expression("fib", &kind), is_not(&u32::from(libc::RTN_LOCAL).to_ne_bytes())],
-        tproxy(libc::NFPROTO_UNSPEC, port).to_vec(),
-        vec![immediate(&MARK.to_ne_bytes()), expression("meta", &set)],
     ]
     .concat()
 }

@@ -6,35 +6,71 @@ use crate::netlink_message::attribute;
 use crate::sys;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
 use std::os::fd::AsFd;
 
 /// Connections that wait to be accepted.
 const BACKLOG: libc::c_int = 1024;
 
-/// Listens at a port of all addresses, IPv6 and IPv4 where the kernel has IPv6; port 0: one that the
-/// kernel chooses. Accepted sockets have the address that was connected to, whosever it is.
+/// The connections that a transparent listener accepts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Accepting<'a> {
+    /// To every address, IPv6 and IPv4 where the kernel has IPv6.
+    Anywhere,
+    /// The same, but only those that arrive at this device.
+    At(&'a str),
+    /// To one address.
+    Address(IpAddr),
+}
+
+/// Listens at a port; port 0: one that the kernel chooses. Accepted sockets have the address that was
+/// connected to, whosever it is.
 ///
 /// # Errors
 /// The system error; `PermissionDenied` without `CAP_NET_ADMIN`.
-pub fn listen(port: u16) -> io::Result<TcpListener> {
-    let (socket, any): (_, IpAddr) =
-        match Socket::new(Domain::IPV6, Type::STREAM, Some(Protocol::TCP)) {
-            Ok(socket) => {
-                socket.set_only_v6(false)?;
-                (socket, Ipv6Addr::UNSPECIFIED.into())
-            }
-            Err(_) => {
-                let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
-                (socket, Ipv4Addr::UNSPECIFIED.into())
-            }
-        };
-    set_transparent(&socket, any.is_ipv6())?;
+pub fn listen(accepting: Accepting<'_>, port: u16) -> io::Result<TcpListener> {
+    let (socket, address) = match accepting {
+        Accepting::Address(address) => (tcp(address)?, address),
+        Accepting::Anywhere | Accepting::At(_) => any_address()?,
+    };
+    if let Accepting::At(device) = accepting {
+        socket.bind_device(Some(device.as_bytes()))?;
+    }
+    set_transparent(&socket, address.is_ipv6())?;
     // Connections of an earlier listener may be in TIME-WAIT.
     socket.set_reuse_address(true)?;
-    socket.bind(&SocketAddr::new(any, port).into())?;
+    socket.bind(&SocketAddr::new(address, port).into())?;
     socket.listen(BACKLOG)?;
     Ok(socket.into())
+}
+
+fn tcp(address: IpAddr) -> io::Result<Socket> {
+    let domain = Domain::for_address(SocketAddr::new(address, 0));
+    Socket::new(domain, Type::STREAM, Some(Protocol::TCP))
+}
+
+/// A socket for all addresses, and their wildcard.
+fn any_address() -> io::Result<(Socket, IpAddr)> {
+    let v6 = Ipv6Addr::UNSPECIFIED.into();
+    if let Ok(socket) = tcp(v6) {
+        socket.set_only_v6(false)?;
+        return Ok((socket, v6));
+    }
+    let v4 = Ipv4Addr::UNSPECIFIED.into();
+    Ok((tcp(v4)?, v4))
+}
+
+/// Returns true if an address is one of this network namespace's own: the kernel gives it as the
+/// source of what is sent to it. Sends nothing, and does not depend on
+/// `net.ipv4.ip_nonlocal_bind`. True, too, if there is no socket to find out with.
+#[must_use]
+pub fn is_own(address: SocketAddr) -> bool {
+    if address.ip().to_canonical().is_loopback() {
+        return true;
+    }
+    let Ok(socket) = UdpSocket::bind(crate::address::any_like(address)) else { return true };
+    socket.connect(address).is_ok()
+        && socket.local_addr().is_ok_and(|source| source.ip() == address.ip())
 }
 
 /// Lets a socket have addresses that are not the host's; `ipv6` is the socket's family.

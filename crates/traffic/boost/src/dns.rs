@@ -16,8 +16,9 @@ mod upstream;
 pub use upstream::Upstream;
 
 use host::stop::StopFlag;
+use host::transparent::{self, Accepting};
 use host::wait::Poller;
-use host::{clock, packet_info, transparent};
+use host::{clock, packet_info};
 use message::{MAX_MESSAGE, for_udp, read_framed, server_failure, write_framed};
 use socket2::{Domain, Socket, Type};
 use std::io;
@@ -55,7 +56,7 @@ impl DnsSockets {
     /// # Errors
     /// The system error.
     pub fn open() -> io::Result<Self> {
-        let connections = transparent::listen(PORT)?;
+        let connections = transparent::listen(Accepting::Anywhere, PORT)?;
         connections.set_nonblocking(true)?;
         let mut datagrams = vec![open_datagrams(Ipv4Addr::UNSPECIFIED.into())?];
         // None where the kernel has no IPv6.

@@ -7,14 +7,18 @@
 //! ```
 //!
 //! The rules of nf_tables end with the process that made them; those of policy routing do not, so a
-//! parent ([`host::supervisor`]) calls [`clean_up`], and so does the next start. Connections to the
-//! gateway's own addresses stay its own.
+//! parent ([`host::supervisor`]) calls [`clean_up`], and the next start removes them, too. Both do so
+//! only with the lock that a running gateway holds. Connections to the gateway's own addresses stay
+//! its own.
 
 use crate::program::{NetworkError, Ports};
+use crate::sockets;
 use host::diversion::Diverted;
+use host::namespace_lock::NamespaceLock;
 use host::netlink::Netlink;
 use host::tproxy::{Arriving, Tproxy};
-use host::transparent;
+use host::transparent::{self, Accepting};
+use std::collections::BTreeSet;
 use std::io;
 use std::net::TcpListener;
 
@@ -23,6 +27,9 @@ pub const MAX_PORTS: usize = 64;
 
 /// The name of the table of rules.
 const TABLE: &str = "longhaul-boost-gateway";
+
+/// The name of the lock: the rules of two gateways in a network namespace cannot be told apart.
+const LOCK: &str = "longhaul-boost-gateway";
 
 /// What a gateway boosts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +46,8 @@ pub struct Diversion {
     /// The listeners.
     pub listeners: Vec<TcpListener>,
     rules: Option<Tproxy>,
+    #[expect(dead_code, reason = "holding it is the use")]
+    lock: NamespaceLock,
 }
 
 impl Gateway {
@@ -50,8 +59,15 @@ impl Gateway {
         let step = |step| move |source| NetworkError::Gateway { step, source };
         let netlink = Netlink::open().map_err(step("opening netlink"))?;
         netlink.index(&self.device).map_err(step("finding the device"))?;
+        let lock = NamespaceLock::take(LOCK).map_err(step("taking the lock"))?;
+        let lock = lock.ok_or(NetworkError::Running)?;
         netlink.end_diversion().map_err(step("removing old rules"))?;
-        let listen = |port| transparent::listen(port).map_err(step("listening"));
+        let listen = |port| {
+            let listener = transparent::listen(Accepting::At(&self.device), port);
+            let listener = listener.map_err(|error| listening(port, error))?;
+            sockets::prepare_listener(&listener).map_err(step("listening"))?;
+            Ok(listener)
+        };
         let (listeners, rules, what) = match &self.ports {
             Ports::All => {
                 let listener = listen(0)?;
@@ -60,6 +76,7 @@ impl Gateway {
                 (vec![listener], Some(rules.map_err(NetworkError::Tproxy)?), Diverted::Marked)
             }
             Ports::Listed(ports) => {
+                let ports: BTreeSet<u16> = ports.iter().copied().collect();
                 let listeners = ports.iter().copied().map(listen).collect::<Result<_, _>>()?;
                 let ports = ports.iter().map(|port| *port..=*port).collect();
                 (listeners, None, Diverted::Ports { device: self.device.clone(), ports })
@@ -70,7 +87,15 @@ impl Gateway {
             let _ = netlink.end_diversion();
             return Err(step("adding rules")(source));
         }
-        Ok(Diversion { listeners, rules })
+        Ok(Diversion { listeners, rules, lock })
+    }
+}
+
+/// The reason that a port cannot be listened on.
+fn listening(port: u16, error: io::Error) -> NetworkError {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => NetworkError::PortInUse(port),
+        _ => NetworkError::Gateway { step: "listening", source: error },
     }
 }
 
@@ -78,14 +103,22 @@ impl Drop for Diversion {
     fn drop(&mut self) {
         drop(self.rules.take());
         // The supervisor tries again.
-        let _ = clean_up();
+        let _ = end_diversion();
     }
 }
 
-/// Removes the rules and routes of a gateway, whichever process made them.
+/// Removes the rules and routes that a gateway has left, whichever process made them. Those of a
+/// running one stay.
 ///
 /// # Errors
 /// The system error.
 pub fn clean_up() -> io::Result<()> {
+    match NamespaceLock::take(LOCK)? {
+        Some(_lock) => end_diversion(),
+        None => Ok(()),
+    }
+}
+
+fn end_diversion() -> io::Result<()> {
     Netlink::open()?.end_diversion().map(drop)
 }

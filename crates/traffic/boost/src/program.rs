@@ -20,12 +20,12 @@ pub mod network;
 
 pub use network::{NetworkError, Ports, ProgramNetwork};
 
+use crate::BoostError;
 use crate::dns::Upstream;
 use crate::event::Event;
 use crate::event_loop::Ending;
 use crate::near::{Listener, Near};
 use crate::transparent::Transparent;
-use crate::{BoostError, sockets};
 use host::program::{ExitCode, Identity, Reaper, Streams};
 use host::signals;
 use host::stop::StopFlag;
@@ -104,8 +104,9 @@ impl Program {
         };
         let mut listeners = Vec::new();
         for socket in network.take_listeners() {
-            sockets::prepare_local(&socket).map_err(BoostError::Socket)?;
-            let ingress = Arc::new(Transparent { name_server: Some(network::NAME_SERVER) });
+            let name_server = Some(network::NAME_SERVER);
+            // In the program's network every address is its own.
+            let ingress = Arc::new(Transparent { name_server, is_own: |_| false });
             listeners.push(Listener { socket, ingress });
         }
         // Whether far was reached first, or why not.

@@ -40,8 +40,8 @@ fn stream_socket(address: SocketAddr) -> io::Result<Socket> {
     Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))
 }
 
-/// Options of a connection to an application or a target, or of a listener for applications,
-/// whose connections inherit them: however the process ends, its connections end with an RST.
+/// Options of a connection to an application or a target: however the process ends, its connections
+/// end with an RST.
 ///
 /// # Errors
 /// The system error.
@@ -50,6 +50,16 @@ pub fn prepare_local(socket: &impl std::os::fd::AsFd) -> io::Result<()> {
     let reference = SockRef::from(socket);
     reference.set_tcp_nodelay(true)?;
     reference.set_tcp_keepalive(&keepalive(LOCAL_KEEPALIVE))
+}
+
+/// Options of every listener for applications, which connections inherit: those of
+/// [`prepare_local`], and a receive buffer that bounds what an application is ahead of near.
+///
+/// # Errors
+/// The system error.
+pub fn prepare_listener(socket: &impl std::os::fd::AsFd) -> io::Result<()> {
+    socket::set_receive_buffer(socket, APPLICATION_BUFFER)?;
+    prepare_local(socket)
 }
 
 fn prepare_lane(socket: &Socket, options: &LaneOptions) -> Result<(), BoostError> {
@@ -106,10 +116,7 @@ type Listening = Result<TcpListener, BoostError>;
 /// # Errors
 /// The address is in use or not of this host.
 pub fn application_listener(address: SocketAddr) -> Listening {
-    listen(address, |socket| {
-        socket::set_receive_buffer(socket, APPLICATION_BUFFER).map_err(BoostError::Socket)?;
-        prepare_local(socket).map_err(BoostError::Socket)
-    })
+    listen(address, |socket| prepare_listener(socket).map_err(BoostError::Socket))
 }
 
 /// Listens for lanes; an IPv6 wildcard address includes IPv4.

@@ -6,7 +6,7 @@ use crate::secrets::{self, MAX_LIST, tokens};
 use crate::{Fault, Field, Problem};
 use ::boost::gateway::{Diversion, Gateway, MAX_PORTS};
 use ::boost::program::Ports;
-use ::boost::{BoostError, Listener, PortForward, Proxy, Transparent, sockets};
+use ::boost::{Listener, PortForward, Proxy, Transparent, sockets};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -90,8 +90,8 @@ pub(super) fn open(request: &NearRequest) -> Result<Ingresses, Problem> {
         let opened = Gateway { device, ports }.open();
         let mut diversion = opened.map_err(|error| Problem::new(Fault::Host, error))?;
         for socket in diversion.listeners.drain(..) {
-            sockets::prepare_local(&socket).map_err(|error| problem(BoostError::Socket(error)))?;
-            open.listeners.push(Listener { socket, ingress: Arc::new(Transparent::default()) });
+            let ingress = Transparent { name_server: None, is_own: host::transparent::is_own };
+            open.listeners.push(Listener { socket, ingress: Arc::new(ingress) });
         }
         open.addresses.push(format!("{} (transparent)", gateway.interface));
         open.diversion = Some(diversion);

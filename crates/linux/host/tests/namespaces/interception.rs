@@ -4,8 +4,10 @@ use host::diversion::Diverted;
 use host::netlink::{Netlink, Route};
 use host::netns::NetNs;
 use host::program::{Identity, Reaper, Streams};
+
+use host::sysctl;
 use host::tproxy::{Arriving, Tproxy};
-use host::transparent;
+use host::transparent::{self, Accepting};
 use host::veth::Veth;
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -36,7 +38,7 @@ fn intercepted() {
         netlink.add_address(lo, own).unwrap();
         netlink.own_all_addresses(lo, own).unwrap();
     }
-    let listener = transparent::listen(0).unwrap();
+    let listener = transparent::listen(Accepting::Anywhere, 0).unwrap();
     let port = listener.local_addr().unwrap().port();
     let rules = Tproxy::start("longhaul", port, Arriving::Anywhere { except: 53 }).unwrap();
 
@@ -82,8 +84,9 @@ fn intercepted() {
 
 /// A gateway between a client and nowhere: what comes from the client is accepted.
 pub(crate) fn gateway() -> i32 {
-    let (gateway, client) = (NetNs::create().unwrap(), NetNs::create().unwrap());
+    let [gateway, client, outside] = [(); 3].map(|()| NetNs::create().unwrap());
     const ENDS: [[&str; 2]; 2] = [["10.0.0.1", "fd00::1"], ["10.0.0.2", "fd00::2"]];
+    const UPLINK: [[&str; 2]; 2] = [["10.1.0.1", "fd01::1"], ["10.1.0.2", "fd01::2"]];
     let prepare = |device: &str, [own, peer]: [[&str; 2]; 2], gateway: bool| {
         let netlink = Netlink::open().unwrap();
         let lo = netlink.index("lo").unwrap();
@@ -107,10 +110,12 @@ pub(crate) fn gateway() -> i32 {
             }
         }
     };
-    let pair = Veth { name: "lan", peer: "up", address: [2, 0, 0, 0, 0, 1], longest_train: None };
-    gateway.run(|| Netlink::open().unwrap().add_veth(pair, &client).unwrap()).unwrap();
-    gateway.run(|| prepare("lan", [ENDS[0], ENDS[1]], true)).unwrap();
-    client.run(|| prepare("up", [ENDS[1], ENDS[0]], false)).unwrap();
+    for (name, to, ends) in [("lan", &client, ENDS), ("wan", &outside, UPLINK)] {
+        let pair = Veth { name, peer: "up", address: [2, 0, 0, 0, 0, 1], longest_train: None };
+        gateway.run(|| Netlink::open().unwrap().add_veth(pair, to).unwrap()).unwrap();
+        gateway.run(|| prepare(name, [ends[0], ends[1]], true)).unwrap();
+        to.run(|| prepare("up", [ends[1], ends[0]], false)).unwrap();
+    }
     let connect = |to: &str| {
         let to: SocketAddr = to.parse().unwrap();
         client.run(|| TcpStream::connect_timeout(&to, TIMEOUT).map(drop)).unwrap()
@@ -129,12 +134,34 @@ pub(crate) fn gateway() -> i32 {
         assert!(ENDS[1].map(address).contains(&from.ip().to_canonical()));
     };
     let netlink = gateway.run(|| Netlink::open().unwrap()).unwrap();
-    let listener = gateway.run(|| transparent::listen(443).unwrap()).unwrap();
+    let listener = gateway.run(|| transparent::listen(Accepting::At("lan"), 443).unwrap()).unwrap();
     let ports = Diverted::Ports { device: "lan".to_owned(), ports: vec![443..=443, 8000..=8999] };
     gateway.run(|| netlink.divert(&ports).unwrap()).unwrap();
     is_accepted(&listener, "198.51.100.7:443");
     is_accepted(&listener, "[2001:db8::7]:443");
     assert!(is_dropped("198.51.100.7:80"));
+    // The listener is the device's: not that of the uplink, not that of the gateway's programs.
+    let refused = |from: &NetNs, to: &str| {
+        let to: SocketAddr = to.parse().unwrap();
+        let connected = from.run(|| TcpStream::connect_timeout(&to, TIMEOUT)).unwrap();
+        assert_eq!(connected.unwrap_err().kind(), std::io::ErrorKind::ConnectionRefused, "{to}");
+    };
+    for own in ["10.1.0.1:443", "[fd01::1]:443"] {
+        refused(&outside, own);
+    }
+    for own in ["127.0.0.1:443", "10.1.0.1:443", "[fd01::1]:443"] {
+        refused(&gateway, own);
+    }
+    let is_own = |text: &str| {
+        let address = text.parse().unwrap();
+        gateway.run(|| transparent::is_own(address)).unwrap()
+    };
+    for own in ["10.0.0.1:443", "10.1.0.1:1", "[fd00::1]:443", "127.0.0.9:1", "[::1]:9"] {
+        assert!(is_own(own), "{own}");
+    }
+    for other in ["10.0.0.2:443", "198.51.100.7:443", "[fd00::2]:443", "[2001:db8::7]:443"] {
+        assert!(!is_own(other), "{other}");
+    }
     // A second start finds what the first one left.
     assert!(gateway.run(|| netlink.divert(&ports)).unwrap().is_err());
     assert_eq!(gateway.run(|| netlink.end_diversion().unwrap()).unwrap(), 4);
@@ -148,6 +175,16 @@ pub(crate) fn gateway() -> i32 {
     // The gateway's own services.
     let own = connect("10.0.0.1:22").unwrap_err().kind();
     assert_eq!(own, std::io::ErrorKind::ConnectionRefused);
+    // Servers behind the gateway answer those outside.
+    let forwarding = ["net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding"];
+    gateway.run(|| forwarding.map(|name| sysctl::write(name, "1").unwrap())).unwrap();
+    for address in ENDS[1].map(address) {
+        let server = client.run(|| TcpListener::bind((address, 8080)).unwrap()).unwrap();
+        let to = server.local_addr().unwrap();
+        outside.run(|| TcpStream::connect_timeout(&to, TIMEOUT).unwrap()).unwrap();
+        assert!(UPLINK[1].map(self::address).contains(&server.accept().unwrap().1.ip()));
+    }
+    gateway.run(|| forwarding.map(|name| sysctl::write(name, "0").unwrap())).unwrap();
     drop(rules);
     assert!(is_dropped("198.51.100.7:80"));
     assert_eq!(gateway.run(|| netlink.end_diversion().unwrap()).unwrap(), 2);

@@ -6,10 +6,13 @@
 //! not be that of the address.
 
 use crate::dns::DnsSockets;
+use crate::sockets;
 use host::netlink::Netlink;
 use host::netns::NetNs;
+use host::sysctl;
 use host::tproxy::{Arriving, Tproxy};
-use host::{sysctl, transparent};
+use host::transparent::{self, Accepting};
+use std::collections::BTreeSet;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -48,6 +51,18 @@ pub enum NetworkError {
          modprobe nft_tproxy, or name the ports with ‹ports›, such as 22,80,443"
     )]
     Tproxy(io::Error),
+    /// Another gateway.
+    #[error(
+        "a gateway of longhaul boost already runs in this network namespace: stop it before you start \
+         another"
+    )]
+    Running,
+    /// A port at which a gateway's own service listens.
+    #[error(
+        "port {0} is that of a service of this host: leave it out of ‹ports›, or boost all ports, which \
+         leaves this host's services alone"
+    )]
+    PortInUse(u16),
     /// A gateway's rules or listeners.
     #[error("cannot accept the connections of other hosts ({step}): {source}")]
     Gateway {
@@ -117,19 +132,29 @@ fn inside(ports: &Ports) -> Result<(Vec<TcpListener>, DnsSockets, Option<Tproxy>
     for name in ["net.ipv4.icmp_echo_ignore_all", "net.ipv6.icmp.echo_ignore_all"] {
         let _ = sysctl::write(name, "1");
     }
-    let listen = |port| transparent::listen(port).map_err(other("listening"));
+    let listen = |accepting, port| {
+        let listener = transparent::listen(accepting, port).map_err(other("listening"))?;
+        sockets::prepare_listener(&listener).map_err(other("listening"))?;
+        Ok(listener)
+    };
     let (listeners, rules) = match ports {
         Ports::All => {
-            let listener = listen(0)?;
+            let listener = listen(Accepting::Anywhere, 0)?;
             let port = listener.local_addr().map_err(other("listening"))?.port();
             let rules = Tproxy::start(TABLE, port, Arriving::Anywhere { except: crate::dns::PORT });
             (vec![listener], Some(rules.map_err(NetworkError::Tproxy)?))
         }
         Ports::Listed(ports) => {
-            // Port 53 is the relay's.
-            let listed = ports.iter().filter(|port| **port != crate::dns::PORT);
-            let all = listed.copied().chain([NAME_SERVER.port()]);
-            (all.map(listen).collect::<Result<_, _>>()?, None)
+            let mut ports: BTreeSet<u16> = ports.iter().copied().collect();
+            // The relay's.
+            ports.remove(&crate::dns::PORT);
+            let listeners = ports.iter().map(|port| listen(Accepting::Anywhere, *port));
+            let mut listeners = listeners.collect::<Result<Vec<_>, _>>()?;
+            if !ports.contains(&NAME_SERVER.port()) {
+                let only = Accepting::Address(NAME_SERVER.ip());
+                listeners.push(listen(only, NAME_SERVER.port())?);
+            }
+            (listeners, None)
         }
     };
     let dns = DnsSockets::open().map_err(other("listening for DNS"))?;

@@ -8,6 +8,7 @@
 #![expect(clippy::unwrap_used, reason = "in a test an unwrap is an assertion")]
 
 mod attacks;
+mod gateways;
 mod programs;
 mod proxies;
 mod stage;
@@ -25,7 +26,7 @@ enum Needs {
 
 type Test = (&'static str, Needs, fn());
 
-const TESTS: [Test; 14] = [
+const TESTS: [Test; 15] = [
     ("connections_to_addresses_are_boosted", Needs::Sandbox, programs::addresses),
     ("names_resolve_at_far", Needs::Sandbox, programs::names_at_far),
     ("names_resolve_at_near", Needs::Sandbox, programs::names_at_near),
@@ -39,6 +40,7 @@ const TESTS: [Test; 14] = [
     ("private_addresses_are_refused", Needs::Sandbox, proxies::destinations),
     ("slow_and_huge_heads_are_closed", Needs::Sandbox, attacks::heads),
     ("many_idle_connections_hold_up_nobody", Needs::Sandbox, attacks::many),
+    ("a_gateway_is_alone_and_leaves_its_own_addresses", Needs::Sandbox, gateways::alone),
     ("dns_has_bounds", Needs::Sandbox, attacks::dns),
 ];
 

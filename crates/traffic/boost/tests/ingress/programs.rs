@@ -61,7 +61,13 @@ pub(crate) fn names_at_near() {
 pub(crate) fn listed_ports() {
     let got = printed(&program("far", "80,443", &curl(&["http://www.example/"])));
     assert!(got.contains("at 198.51.100.7:80"), "{got}");
+    // Repeated; the port of the name server's stand-in; the port of DNS.
+    let got = printed(&program("far", "80,80,5300,53", &curl(&["http://www.example/"])));
+    assert!(got.contains("at 198.51.100.7:80"), "{got}");
     let other = program("far", "80,443", &curl(&["http://www.example:9/"]));
+    assert_eq!(other.status.code(), Some(7), "curl: connection refused");
+    // The stand-in's port is not boosted by itself.
+    let other = program("far", "80,443", &curl(&["http://www.example:5300/"]));
     assert_eq!(other.status.code(), Some(7), "curl: connection refused");
 }
 

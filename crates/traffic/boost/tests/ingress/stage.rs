@@ -145,6 +145,10 @@ fn in_sandbox(role: &str, words: &[OsString]) -> i32 {
             let status = Command::new(&words[0]).args(&words[1..]).status().unwrap();
             status.code().unwrap_or(100)
         }
+        "gateway" => {
+            crate::gateways::play(near());
+            0
+        }
         name => {
             start_proxies(near());
             crate::attacks::play(name);

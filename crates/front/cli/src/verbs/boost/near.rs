@@ -40,7 +40,8 @@ pub(super) struct NearArgs {
     /// Boost what arrives at --interface: ports, or all
     ///
     /// Needs root, and this host as the gateway of the others. Ports need policy routing only, `all`
-    /// needs nf_tables. The rules end with the box, however it ends.
+    /// needs nf_tables. A port of a service of this host, such as sshd's 22, cannot be named. A parent
+    /// process removes the rules when the box ends; if that is killed, the next start removes them.
     #[arg(long, value_name = "PORT,…", requires = "interface", value_parser = ports)]
     transparent: Option<TransparentPorts>,
     /// Device of the hosts for --transparent
@@ -77,7 +78,7 @@ fn ports(text: &str) -> Result<TransparentPorts, String> {
     }
     let port = |text: &str| text.parse().ok().filter(|port: &u16| *port > 0);
     let ports = text.split(',').map(port).collect::<Option<_>>();
-    ports.map(TransparentPorts).ok_or_else(|| "give all, or ports such as 22,80,443".to_owned())
+    ports.map(TransparentPorts).ok_or_else(|| "give all, or ports such as 80,443".to_owned())
 }
 
 pub(super) fn run(args: &NearArgs, console: &mut Console) -> Outcome {
@@ -102,7 +103,8 @@ pub(super) fn run(args: &NearArgs, console: &mut Console) -> Outcome {
     if request.gateway.is_some() { supervised(serve) } else { serve() }
 }
 
-/// Runs a gateway in a child process; however that ends, its rules are removed here.
+/// Runs a gateway in a child process; however that ends, its rules are removed here, unless another
+/// gateway runs by then.
 fn supervised(serve: impl FnOnce() -> Outcome) -> Outcome {
     let work = || {
         serve().unwrap_or_else(|failure| {
