@@ -22,7 +22,7 @@ pub enum Event {
         /// The reason.
         why: String,
     },
-    /// Near: far cannot be reached; reported once until it can.
+    /// Near: far cannot be reached at any of its addresses; reported once until it can.
     FarUnreachable {
         /// The address of the last attempt.
         far: SocketAddr,

@@ -50,6 +50,8 @@ pub(super) struct NearSide<'a> {
     waiting: VecDeque<NewFlow>,
     /// Index of the address of far that is tried next.
     address: usize,
+    /// Addresses that have failed one after another.
+    failed: usize,
     pause: Duration,
     retry_at: Instant,
 }
@@ -74,6 +76,7 @@ impl<'a> NearSide<'a> {
             connecting: 0,
             waiting: VecDeque::new(),
             address: 0,
+            failed: 0,
             pause: FIRST_PAUSE,
             retry_at: clock::now(),
         }
@@ -149,11 +152,15 @@ impl<'a> NearSide<'a> {
         flow_ended(summary, self.counters, self.report);
     }
 
+    /// The address of far that is tried next.
+    fn far(&self) -> SocketAddr {
+        let far = self.config.far.get(self.address % self.config.far.len().max(1)).copied();
+        far.unwrap_or_else(|| SocketAddr::from(([0, 0, 0, 0], 0)))
+    }
+
     /// Begins to connect a lane; the address of far and the reason if that fails at once.
-    fn begin_lane(&mut self, now: Instant) -> Result<Relay, (SocketAddr, String)> {
-        let count = self.config.far.len().max(1);
-        let far = self.config.far.get(self.address % count).copied();
-        let far = far.unwrap_or_else(|| SocketAddr::from(([0, 0, 0, 0], 0)));
+    fn begin_lane(&self, now: Instant) -> Result<Relay, (SocketAddr, String)> {
+        let far = self.far();
         let begin = || -> Result<LaneSocket, String> {
             let key = self.config.key.as_ref();
             let tls = key.map(crate::PairKey::client).transpose();
@@ -167,8 +174,18 @@ impl<'a> NearSide<'a> {
         Ok(Relay::new(Role::Near, socket, far, now))
     }
 
+    /// An address of far has failed: the next one is tried, after a pause once all have failed.
     fn unreachable(&mut self, far: SocketAddr, why: String, now: Instant) {
+        // Of lanes that are connected at once, the first one that fails tells.
+        if far != self.far() {
+            return;
+        }
         self.address = self.address.wrapping_add(1);
+        self.failed += 1;
+        if self.failed < self.config.far.len() {
+            return;
+        }
+        self.failed = 0;
         self.retry_at = now + self.pause;
         self.pause = (self.pause * 2).min(LONGEST_PAUSE);
         if self.shares.note_reach(false) {
@@ -178,6 +195,7 @@ impl<'a> NearSide<'a> {
 
     fn reached(&mut self, far: SocketAddr) {
         self.pause = FIRST_PAUSE;
+        self.failed = 0;
         if self.shares.note_reach(true) {
             (self.report)(Event::FarReached { far });
         }

@@ -22,6 +22,8 @@ pub(super) struct Setup {
     pub(super) lanes: usize,
     pub(super) timeouts: Timeouts,
     pub(super) max_flows: u64,
+    /// An address of far at which nobody listens, tried first.
+    pub(super) dead: Option<SocketAddr>,
     /// What far allows; `None` for the target alone.
     pub(super) allow: Option<String>,
 }
@@ -29,7 +31,8 @@ pub(super) struct Setup {
 impl Default for Setup {
     fn default() -> Self {
         let timeouts = Timeouts::default();
-        Setup { with_tls: false, lanes: 0, timeouts, max_flows: 10_000, allow: None }
+        let (dead, allow) = (None, None);
+        Setup { with_tls: false, lanes: 0, timeouts, max_flows: 10_000, dead, allow }
     }
 }
 
@@ -135,7 +138,7 @@ impl Pair {
             threads: 2,
         }));
         let near_box = Arc::new(Near::new(NearConfig {
-            far: vec![far_address],
+            far: setup.dead.into_iter().chain([far_address]).collect(),
             key: setup.with_tls.then(|| PairKey::of_near(&near_key).unwrap()),
             lanes: setup.lanes,
             options,

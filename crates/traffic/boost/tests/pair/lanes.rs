@@ -1,6 +1,7 @@
 //! Lanes: reuse, many at once, what they hold of flows that stall.
 
 use crate::boxes::{Pair, Setup, accept, both, target, until};
+use boost::Event;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::time::Duration;
@@ -130,4 +131,20 @@ fn a_receiver_that_stalls_bounds_what_is_held_and_holds_up_nobody() {
     let mut server = server;
     server.read_to_end(&mut rest).unwrap();
     assert!(rest.len() > 1 << 18 && rest.iter().all(|byte| *byte == 1));
+}
+
+#[test]
+fn far_is_unreachable_once_every_address_has_failed() {
+    let (listener, address) = target();
+    let (_, dead) = target();
+    let setup = Setup { lanes: 8, dead: Some(dead), ..Setup::default() };
+    let pair = Pair::new(address, &setup);
+    let (unreachable, far) = pair.near.event(|event| match event {
+        Event::FarReached { far } => Some((false, *far)),
+        Event::FarUnreachable { far, .. } => Some((true, *far)),
+        _ => None,
+    });
+    assert_eq!((unreachable, far), (false, pair.far_address));
+    let _client = pair.connect();
+    accept(&listener);
 }
