@@ -17,13 +17,13 @@ pub enum AddressClass {
     Metadata,
 }
 
-/// Metadata services outside of link-local addresses: AWS and GCP over IPv6, Azure, Alibaba, Oracle.
+/// Metadata services: of most clouds, Azure, Alibaba, Oracle, Scaleway and GCP over IPv6.
 const METADATA: [IpAddr; 6] = [
     IpAddr::V4(Ipv4Addr::new(169, 254, 169, 254)),
     IpAddr::V4(Ipv4Addr::new(168, 63, 129, 16)),
     IpAddr::V4(Ipv4Addr::new(100, 100, 100, 200)),
     IpAddr::V4(Ipv4Addr::new(192, 0, 0, 192)),
-    IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254)),
+    IpAddr::V6(Ipv6Addr::new(0xfd00, 0x42, 0, 0, 0, 0, 0, 0x42)),
     IpAddr::V6(Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254)),
 ];
 
@@ -67,6 +67,8 @@ fn of_v6(address: Ipv6Addr) -> AddressClass {
         return AddressClass::Loopback;
     }
     match address.segments() {
+        // AWS: metadata, credentials of containers, DNS, time.
+        [0xfd00, 0xec2, ..] => AddressClass::Metadata,
         [0xfc00..=0xfdff, ..] => AddressClass::Private,
         // IETF with Teredo (RFC 4380), whose clients are hosts behind NATs; documentation.
         [0x2001, 0..=0x01ff, ..] | [0x2001, 0x0db8, ..] | [0x3fff, 0..=0x0fff, ..] => {
