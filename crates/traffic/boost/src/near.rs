@@ -14,6 +14,7 @@ use crate::ingress::{Ingress, Negotiation};
 use crate::keys::PairKey;
 use crate::sockets::LaneOptions;
 use crate::{BoostError, Timeouts};
+use connection_limits::HandshakeCounts;
 use lane::Target;
 use lanes::NearSide;
 use share::Shares;
@@ -90,6 +91,8 @@ impl Near {
         let _ = host::limits::raise_open_files();
         let (threads, inboxes) = prepare(self.config.threads, &self.counters)?;
         let shares = Shares::new(inboxes.len());
+        // Limits are those of the box, however many listeners it has.
+        let counts = HandshakeCounts::default();
         std::thread::scope(|scope| {
             for (index, thread) in threads.into_iter().enumerate() {
                 let place = (&shares, index);
@@ -101,12 +104,13 @@ impl Near {
             }
             for listener in listeners {
                 let (inboxes, counters, shares) = (inboxes.clone(), &self.counters, &shares);
+                let counts = &counts;
                 let max_flows = self.config.max_flows;
                 std::thread::Builder::new()
                     .name("accept".to_owned())
                     .spawn_scoped(scope, move || {
                         let sink = accept::Sink { inboxes, shares, counters, max_flows, report };
-                        accept::accept(listener, &sink, ending);
+                        accept::accept(listener, counts, &sink, ending);
                     })
                     .map_err(BoostError::Socket)?;
             }

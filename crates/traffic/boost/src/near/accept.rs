@@ -102,17 +102,21 @@ impl Negotiating<'_> {
     }
 }
 
-/// Accepts until the box ends.
-pub(super) fn accept(listener: Listener, sink: &Sink<'_>, ending: Ending<'_>) {
+/// Accepts until the box ends; connections without a target are counted over all listeners.
+pub(super) fn accept(
+    listener: Listener,
+    counts: &HandshakeCounts,
+    sink: &Sink<'_>,
+    ending: Ending<'_>,
+) {
     let Listener { socket, ingress } = listener;
-    let counts = HandshakeCounts::default();
     let begin = |stream: TcpStream, peer, ticket| {
         let local = prepare(&stream).unwrap_or(peer);
         let negotiation = ingress.begin(Accepted { peer, local });
         Negotiating { stream, peer, negotiation, input: Vec::new(), _ticket: ticket }
     };
     let _ = socket.set_nonblocking(true);
-    let Ok(mut acceptor) = Acceptor::new(&socket, &counts, LIMITS, begin) else { return };
+    let Ok(mut acceptor) = Acceptor::new(&socket, counts, LIMITS, begin) else { return };
     let mut ended = |ended: Ended<Negotiating<'_>>| {
         let refused = |peer, why: &str| {
             sink.counters.refused.increment();

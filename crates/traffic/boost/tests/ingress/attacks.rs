@@ -1,9 +1,11 @@
 //! Clients of the proxy and of DNS that mean no good. Each runs beside near and far.
 
-use crate::stage::{PROXY, inside};
+use crate::stage::{PROXY, PROXY_WITH_TOKEN, inside};
+use boost::Event;
 use host::clock;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 /// Longer than anything here takes.
@@ -17,14 +19,19 @@ pub(crate) fn many() {
     inside("many");
 }
 
+pub(crate) fn two() {
+    inside("two");
+}
+
 pub(crate) fn dns() {
     inside("names");
 }
 
-pub(crate) fn play(name: &str) {
+pub(crate) fn play(name: &str, events: &Receiver<Event>) {
     match name {
         "heads" => slow_and_huge_heads(),
         "many" => many_idle_connections(),
+        "two" => two_listeners(events),
         "names" => hostile_names(),
         other => panic!("no role is called {other}"),
     }
@@ -115,6 +122,21 @@ fn many_idle_connections() {
     for _ in 0..20 {
         assert!(is_served());
     }
+}
+
+/// Together they have more of an address than may be, neither has alone.
+fn two_listeners(events: &Receiver<Event>) {
+    let _ = host::limits::raise_open_files();
+    assert!(is_served());
+    let connect = |to: &str| TcpStream::connect(to).unwrap();
+    let idle = [PROXY, PROXY_WITH_TOKEN].map(|to| [to; 300].map(connect));
+    let refused = std::iter::repeat_with(|| events.recv_timeout(TIMEOUT).unwrap());
+    let why = refused.into_iter().find_map(|event| match event {
+        Event::RequestRefused { why, .. } => Some(why),
+        _ => None,
+    });
+    assert_eq!(why.as_deref(), Some("too many connections without a request"));
+    drop(idle);
 }
 
 fn hostile_names() {

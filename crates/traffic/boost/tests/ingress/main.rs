@@ -26,7 +26,7 @@ enum Needs {
 
 type Test = (&'static str, Needs, fn());
 
-const TESTS: [Test; 15] = [
+const TESTS: [Test; 16] = [
     ("connections_to_addresses_are_boosted", Needs::Sandbox, programs::addresses),
     ("names_resolve_at_far", Needs::Sandbox, programs::names_at_far),
     ("names_resolve_at_near", Needs::Sandbox, programs::names_at_near),
@@ -41,6 +41,7 @@ const TESTS: [Test; 15] = [
     ("slow_and_huge_heads_are_closed", Needs::Sandbox, attacks::heads),
     ("many_idle_connections_hold_up_nobody", Needs::Sandbox, attacks::many),
     ("a_gateway_is_alone_and_leaves_its_own_addresses", Needs::Sandbox, gateways::alone),
+    ("listeners_share_their_limits", Needs::Sandbox, attacks::two),
     ("dns_has_bounds", Needs::Sandbox, attacks::dns),
 ];
 

@@ -4,7 +4,8 @@
 use boost::destination::Destinations;
 use boost::program::{NameServer, Ports, Program};
 use boost::{
-    Ending, Far, FarConfig, LaneOptions, Listener, Near, NearConfig, Proxy, Timeouts, sockets,
+    Ending, Event, Far, FarConfig, LaneOptions, Listener, Near, NearConfig, Proxy, Timeouts,
+    sockets,
 };
 use host::netlink::Netlink;
 use host::netns::{self, NetNs};
@@ -16,6 +17,7 @@ use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
 use std::os::fd::AsFd;
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
 /// The environment variable with a role's name; arguments follow.
@@ -150,8 +152,8 @@ fn in_sandbox(role: &str, words: &[OsString]) -> i32 {
             0
         }
         name => {
-            start_proxies(near());
-            crate::attacks::play(name);
+            let events = start_proxies(near());
+            crate::attacks::play(name, &events);
             0
         }
     }
@@ -198,16 +200,21 @@ fn start_far() -> SocketAddr {
     address
 }
 
-fn start_proxies(near: Near) {
+/// Returns what near reports.
+fn start_proxies(near: Near) -> Receiver<Event> {
     let listeners = [(PROXY, None), (PROXY_WITH_TOKEN, Some("secret"))].map(|(address, token)| {
         let socket = sockets::application_listener(address.parse().unwrap()).unwrap();
         let ingress = Arc::new(Proxy { token: token.map(socks::Token::new) });
         Listener { socket, ingress }
     });
+    let (sender, events) = channel();
     thread::spawn(move || {
         let (stop, drain) = (StopFlag::new(), StopFlag::new());
-        near.serve(listeners.into(), Ending { stop: &stop, drain: &drain }, &|_| {}).unwrap();
+        // Most tests do not listen.
+        let report = |event| drop(sender.send(event));
+        near.serve(listeners.into(), Ending { stop: &stop, drain: &drain }, &report).unwrap();
     });
+    events
 }
 
 /// HTTP, a sink that answers with the count of bytes, and DNS.
