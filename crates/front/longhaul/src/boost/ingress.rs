@@ -1,7 +1,9 @@
 //! How applications reach the near box: ports that are forwarded, proxies, a gateway's device.
 
+use super::event::BoostEvent;
 use super::problem;
 use super::request::NearRequest;
+use super::settings::warn_if_shared;
 use crate::secrets::{self, MAX_LIST, tokens};
 use crate::{Fault, Field, Problem};
 use ::boost::gateway::{Diversion, Gateway, MAX_PORTS};
@@ -63,7 +65,10 @@ impl GatewaySettings {
 }
 
 /// Opens the listeners of a request.
-pub(super) fn open(request: &NearRequest) -> Result<Ingresses, Problem> {
+pub(super) fn open(
+    request: &NearRequest,
+    on_event: &mut dyn FnMut(BoostEvent),
+) -> Result<Ingresses, Problem> {
     let mut open = Ingresses { listeners: Vec::new(), addresses: Vec::new(), diversion: None };
     let mut add = |listen: SocketAddr, ingress: Arc<dyn ::boost::Ingress>, what: &str| {
         let socket = sockets::application_listener(listen).map_err(problem)?;
@@ -76,7 +81,8 @@ pub(super) fn open(request: &NearRequest) -> Result<Ingresses, Problem> {
         let ingress = Arc::new(PortForward(forward.target.clone()));
         add(forward.listen, ingress, &format!("-> {}", forward.target))?;
     }
-    let token = request.proxy.token_file.as_deref().map(read_token).transpose()?;
+    let token = request.proxy.token_file.as_deref().map(|file| read_token(file, on_event));
+    let token = token.transpose()?;
     for listen in &request.proxy.listen {
         let ingress = Arc::new(Proxy { token: token.clone() });
         add(*listen, ingress, "(SOCKS5, HTTP CONNECT)")?;
@@ -99,11 +105,35 @@ pub(super) fn open(request: &NearRequest) -> Result<Ingresses, Problem> {
     Ok(open)
 }
 
-fn read_token(file: &Path) -> Result<::boost::proxy::Token, Problem> {
+fn read_token(
+    file: &Path,
+    on_event: &mut dyn FnMut(BoostEvent),
+) -> Result<::boost::proxy::Token, Problem> {
     let read = secrets::read(file, "token", MAX_LIST)?;
+    warn_if_shared(&read, file, on_event);
     let token = tokens(&read.text).next().map(::boost::proxy::Token::new);
     token.ok_or_else(|| {
         let message = format!("no token in {}; make one: openssl rand -hex 16", file.display());
         Problem::new(Fault::Request, message)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_token_that_others_can_read_is_warned_of() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("token");
+        fs::write(&file, "secret\n").unwrap();
+        for (mode, count) in [(0o600, 0), (0o644, 1)] {
+            fs::set_permissions(&file, Permissions::from_mode(mode)).unwrap();
+            let mut warnings = Vec::new();
+            read_token(&file, &mut |event| warnings.push(event)).unwrap();
+            assert_eq!(warnings.len(), count, "{warnings:?}");
+        }
+    }
 }

@@ -99,7 +99,7 @@ pub fn near(
     let options = settings.lane_options(on_event)?;
     let key = settings.keys(PairKey::of_near, on_event)?.pop();
     let far = resolve_far(&far_address(&request.far)?, stop)?;
-    let Ingresses { listeners, addresses, diversion } = ingress::open(request)?;
+    let Ingresses { listeners, addresses, diversion } = ingress::open(request, on_event)?;
     let encrypted = key.is_some();
     let near = Near::new(NearConfig {
         far,

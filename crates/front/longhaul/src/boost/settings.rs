@@ -3,7 +3,7 @@
 use super::event::BoostEvent;
 use super::problem;
 use super::request::BoxSettings;
-use crate::secrets::{self, MAX_LIST, tokens};
+use crate::secrets::{self, MAX_LIST, SecretText, tokens};
 use crate::{Fault, Field, Problem};
 use ::boost::{LaneOptions, PairKey, Timeouts, keys::KeyError, sockets};
 use std::net::{IpAddr, SocketAddr};
@@ -70,12 +70,18 @@ fn read_key(
     on_event: &mut dyn FnMut(BoostEvent),
 ) -> Result<PairKey, Problem> {
     let read = secrets::read(file, "key", MAX_LIST)?;
+    warn_if_shared(&read, file, on_event);
     let file = file.display();
-    if read.is_shared {
-        warn(on_event, format!("other users can read {file}: chmod 600 {file}"));
-    }
     let text = tokens(&read.text).next().unwrap_or_default();
     parse(text).map_err(|error| Problem::new(Fault::Request, format!("{file}: {error}")))
+}
+
+/// Warns of a secret that others can read.
+pub(super) fn warn_if_shared(read: &SecretText, file: &Path, on_event: &mut dyn FnMut(BoostEvent)) {
+    if read.is_shared {
+        let file = file.display();
+        warn(on_event, format!("other users can read {file}: chmod 600 {file}"));
+    }
 }
 
 pub(super) fn warn(on_event: &mut dyn FnMut(BoostEvent), text: String) {
