@@ -175,7 +175,7 @@ pub(crate) const fn flags(field: Field) -> &'static [&'static str] {
         Field::Pid => &["--pid"],
         Field::Plan => &["another plan"],
         Field::Port => &["--port", "--tcp"],
-        Field::Ports => &["--port"],
+        Field::Ports => &["--port", "--transparent"],
         Field::PrivateKey => &["--private-key"],
         Field::Programs => &["CMD"],
         Field::Rate => &["--rate"],

@@ -56,7 +56,7 @@ impl Gateway {
     /// # Errors
     /// [`NetworkError`]; rules that were made are removed.
     pub fn open(&self) -> Result<Diversion, NetworkError> {
-        let step = |step| move |source| NetworkError::Gateway { step, source };
+        let step = |step| move |source| NetworkError::of_gateway(step, source);
         let netlink = Netlink::open().map_err(step("opening netlink"))?;
         netlink.index(&self.device).map_err(step("finding the device"))?;
         let lock = NamespaceLock::take(LOCK).map_err(step("taking the lock"))?;
@@ -73,7 +73,9 @@ impl Gateway {
                 let listener = listen(0)?;
                 let port = listener.local_addr().map_err(step("listening"))?.port();
                 let rules = Tproxy::start(TABLE, port, Arriving::At(&self.device));
-                (vec![listener], Some(rules.map_err(NetworkError::Tproxy)?), Diverted::Marked)
+                let rules = rules
+                    .map_err(|error| NetworkError::of_rules(error, NetworkError::of_gateway))?;
+                (vec![listener], Some(rules), Diverted::Marked)
             }
             Ports::Listed(ports) => {
                 let ports: BTreeSet<u16> = ports.iter().copied().collect();
@@ -95,7 +97,7 @@ impl Gateway {
 fn listening(port: u16, error: io::Error) -> NetworkError {
     match error.kind() {
         io::ErrorKind::AddrInUse => NetworkError::PortInUse(port),
-        _ => NetworkError::Gateway { step: "listening", source: error },
+        _ => NetworkError::of_gateway("listening", error),
     }
 }
 

@@ -10,7 +10,7 @@ use crate::sockets;
 use host::netlink::Netlink;
 use host::netns::NetNs;
 use host::sysctl;
-use host::tproxy::{Arriving, Tproxy};
+use host::tproxy::{self, Arriving, Tproxy};
 use host::transparent::{self, Accepting};
 use std::collections::BTreeSet;
 use std::io;
@@ -48,9 +48,17 @@ pub enum NetworkError {
     /// No nf_tables, or none with `tproxy`.
     #[error(
         "this kernel cannot accept connections to all ports ({0}): load its module with \
-         modprobe nft_tproxy, or name the ports with ‹ports›, such as 22,80,443"
+         modprobe nft_tproxy, or name the ports with ‹ports›, such as 80,443"
     )]
     Tproxy(io::Error),
+    /// No privilege to change routing or rules.
+    #[error("accepting the connections of other hosts needs root ({step}: {source})")]
+    Denied {
+        /// The step that failed.
+        step: &'static str,
+        /// The system error.
+        source: io::Error,
+    },
     /// Another gateway.
     #[error(
         "a gateway of longhaul boost already runs in this network namespace: stop it before you start \
@@ -114,6 +122,28 @@ impl ProgramNetwork {
     }
 }
 
+impl NetworkError {
+    /// An error of a gateway.
+    pub(crate) fn of_gateway(step: &'static str, source: io::Error) -> Self {
+        match source.kind() {
+            io::ErrorKind::PermissionDenied => NetworkError::Denied { step, source },
+            _ => NetworkError::Gateway { step, source },
+        }
+    }
+
+    /// An error of [`Tproxy::start`], for which `other` has the words where the kernel has all modules.
+    pub(crate) fn of_rules(
+        source: io::Error,
+        other: impl Fn(&'static str, io::Error) -> NetworkError,
+    ) -> Self {
+        if tproxy::is_unsupported(&source) {
+            NetworkError::Tproxy(source)
+        } else {
+            other("adding rules of nf_tables", source)
+        }
+    }
+}
+
 fn other(step: &'static str) -> impl Fn(io::Error) -> NetworkError {
     move |source| NetworkError::Other { step, source }
 }
@@ -142,7 +172,12 @@ fn inside(ports: &Ports) -> Result<(Vec<TcpListener>, DnsSockets, Option<Tproxy>
             let listener = listen(Accepting::Anywhere, 0)?;
             let port = listener.local_addr().map_err(other("listening"))?.port();
             let rules = Tproxy::start(TABLE, port, Arriving::Anywhere { except: crate::dns::PORT });
-            (vec![listener], Some(rules.map_err(NetworkError::Tproxy)?))
+            (
+                vec![listener],
+                Some(rules.map_err(|error| {
+                    NetworkError::of_rules(error, |step, error| other(step)(error))
+                })?),
+            )
         }
         Ports::Listed(ports) => {
             let mut ports: BTreeSet<u16> = ports.iter().copied().collect();
@@ -159,4 +194,25 @@ fn inside(ports: &Ports) -> Result<(Vec<TcpListener>, DnsSockets, Option<Tproxy>
     };
     let dns = DnsSockets::open().map_err(other("listening for DNS"))?;
     Ok((listeners, dns, rules))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_name_their_remedy() {
+        let text = |code: i32| {
+            let error = io::Error::from_raw_os_error(code);
+            NetworkError::of_rules(error, NetworkError::of_gateway).to_string()
+        };
+        // ENOENT and EOPNOTSUPP; EPERM and EINVAL.
+        for code in [2, 95] {
+            assert!(text(code).contains("modprobe nft_tproxy"), "{}", text(code));
+        }
+        for code in [1, 22] {
+            assert!(!text(code).contains("modprobe"), "{}", text(code));
+        }
+        assert!(text(1).contains("needs root"), "{}", text(1));
+    }
 }
