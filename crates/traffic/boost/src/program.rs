@@ -12,13 +12,16 @@
 //! | module | contents |
 //! |---|---|
 //! | [`network`] | the program's network: routes, rules, listeners |
+//! | `signals` | signals before, during and after the program |
 //!
 //! To be called in the sandbox of [`host::sandbox`]: whatever ends this process ends the program, and
 //! with the program everything that it started.
 
 pub mod network;
+mod signals;
 
 pub use network::{NetworkError, Ports, ProgramNetwork};
+pub use signals::Signals;
 
 use crate::BoostError;
 use crate::dns::Upstream;
@@ -26,16 +29,18 @@ use crate::event::Event;
 use crate::event_loop::Ending;
 use crate::near::{Listener, Near};
 use crate::transparent::Transparent;
+use host::clock;
 use host::program::{ExitCode, Identity, Reaper, Streams};
-use host::signals;
 use host::stop::StopFlag;
 use std::ffi::OsString;
-use std::sync::mpsc::{RecvTimeoutError, sync_channel};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 
 /// Time that far may take to be reached before the program is started.
 const REACH_TIMEOUT: Duration = Duration::from_secs(15);
+/// Interval at which a signal is noticed meanwhile.
+const POLL: Duration = Duration::from_millis(50);
 
 /// Who answers the program's DNS queries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -59,6 +64,9 @@ pub enum ProgramError {
     /// Far.
     #[error("cannot reach the far box: {0}")]
     Unreachable(String),
+    /// A signal, before the program was started.
+    #[error("interrupted")]
+    Interrupted,
     /// The program.
     #[error("cannot start {program}: {reason}")]
     Start {
@@ -67,6 +75,24 @@ pub enum ProgramError {
         /// The system's reason.
         reason: String,
     },
+}
+
+/// Waits until far is reached, a signal comes, or the time is over.
+fn wait_for_far(
+    reached: &Receiver<Result<(), String>>,
+    stop: &StopFlag,
+) -> Result<(), ProgramError> {
+    let until = clock::now() + REACH_TIMEOUT;
+    loop {
+        match reached.recv_timeout(POLL) {
+            Ok(result) => return result.map_err(ProgramError::Unreachable),
+            Err(_) if stop.is_raised() => return Err(ProgramError::Interrupted),
+            Err(_) if clock::now() >= until => {
+                return Err(ProgramError::Unreachable("no answer".to_owned()));
+            }
+            Err(_) => {}
+        }
+    }
 }
 
 /// A program to run.
@@ -90,11 +116,12 @@ impl Program {
     pub fn run(
         &self,
         near: &Near,
+        signals: &Signals,
         report: &(dyn Fn(Event) + Sync),
     ) -> Result<ExitCode, ProgramError> {
         let mut network = ProgramNetwork::create(&self.ports)?;
-        let (stop, drain) = (StopFlag::new(), StopFlag::new());
-        let ending = Ending { stop: &stop, drain: &drain };
+        let (stop, drain) = (signals.stop(), StopFlag::new());
+        let ending = Ending { stop, drain: &drain };
         let upstream = match self.name_server {
             NameServer::Near => Upstream::Near,
             NameServer::Far => Upstream::Far {
@@ -125,19 +152,12 @@ impl Program {
         std::thread::scope(|scope| {
             let served = scope.spawn(|| near.serve(listeners, ending, &report));
             if let Some(sockets) = network.take_dns() {
-                let stop = &stop;
                 // Without it, names do not resolve, which programs say.
                 scope.spawn(move || drop(sockets.serve(&upstream, stop)));
             }
             let run = || {
-                match reached.recv_timeout(REACH_TIMEOUT) {
-                    Ok(Ok(())) => {}
-                    Ok(Err(why)) => return Err(ProgramError::Unreachable(why)),
-                    Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
-                        return Err(ProgramError::Unreachable("no answer".to_owned()));
-                    }
-                }
-                self.start_and_wait(&network, &stop)
+                wait_for_far(&reached, stop)?;
+                self.start_and_wait(&network, signals)
             };
             let code = run();
             match code {
@@ -155,31 +175,24 @@ impl Program {
     fn start_and_wait(
         &self,
         network: &ProgramNetwork,
-        stop: &StopFlag,
+        signals: &Signals,
     ) -> Result<ExitCode, ProgramError> {
         let mut reaper = Reaper::start(None);
         reaper.set_identity(Identity::Caller);
-        let program = reaper
-            .start_program(&network.namespace, &self.command, Streams::Ours)
-            .map_err(|error| ProgramError::Start {
-                program: self.command.first().cloned().unwrap_or_default().display().to_string(),
-                reason: error.to_string(),
-            })?;
-        let ended = Arc::new(OnceLock::new());
-        let (running, ended_too, stop) = (program.clone(), Arc::clone(&ended), stop.clone());
-        std::thread::spawn(move || {
-            loop {
-                let (signal, from_program) = signals::wait_for_termination();
-                if ended_too.get().is_some() {
-                    // Near is delivering the rest: that is given up.
-                    stop.raise();
-                } else if from_program {
-                    running.signal(signal);
-                }
-            }
-        });
-        let code = program.wait();
-        let _ = ended.set(());
-        Ok(code)
+        let start = || {
+            reaper.start_program(&network.namespace, &self.command, Streams::Ours).map_err(
+                |error| ProgramError::Start {
+                    program: self
+                        .command
+                        .first()
+                        .cloned()
+                        .unwrap_or_default()
+                        .display()
+                        .to_string(),
+                    reason: error.to_string(),
+                },
+            )
+        };
+        signals.run(start)
     }
 }

@@ -5,7 +5,7 @@ use super::request::{BoxSettings, far_address};
 use super::running::{observe, resolve_far};
 use super::{PORT, problem};
 use crate::{Fault, Field, Problem, StopFlag};
-use ::boost::program::{NameServer as Side, Ports, Program, ProgramError};
+use ::boost::program::{NameServer as Side, Ports, Program, ProgramError, Signals};
 use ::boost::{
     BoostError, Destinations, Ending, Far, FarConfig, FarKeys, LaneOptions, Near, NearConfig,
     PairKey, keys, sockets,
@@ -97,11 +97,12 @@ pub fn run(request: &ProgramRequest, on_event: &mut dyn FnMut(BoostEvent)) -> Re
     request.check()?;
     let settings = &request.settings;
     let options = settings.lane_options(on_event)?;
-    let stop = StopFlag::new();
+    let signals = Signals::watch();
+    let stop = signals.stop();
     let (far, key) = match &request.far {
         Some(far) => {
             let key = settings.keys(PairKey::of_near, on_event)?.pop();
-            (resolve_far(&far_address(far)?, &stop)?, key)
+            (resolve_far(&far_address(far)?, stop)?, key)
         }
         None => start_solo(settings).map(|(far, key)| (vec![far], Some(key)))?,
     };
@@ -127,11 +128,11 @@ pub fn run(request: &ProgramRequest, on_event: &mut dyn FnMut(BoostEvent)) -> Re
     };
     let mut ended = None;
     let serve = |_: Ending<'_>, report: &(dyn Fn(::boost::Event) + Sync)| {
-        ended = Some(program.run(&near, report));
+        ended = Some(program.run(&near, &signals, report));
         Ok(())
     };
     // The program's own end is the end.
-    let ending = Ending { stop: &stop, drain: &stop };
+    let ending = Ending { stop, drain: stop };
     observe(serve, || 0, ending, settings.reports_flows, on_event)?;
     let interrupted = || Err(Problem::new(Fault::Internal, "the program was not run"));
     ended.map_or_else(interrupted, |code| code.map_err(of_program))
@@ -178,6 +179,7 @@ fn of_program(error: ProgramError) -> Problem {
             );
             Problem::new(Fault::Peer, format!("{error}; {hint}"))
         }
+        ProgramError::Interrupted => Problem::new(Fault::Interrupted, error),
         ProgramError::Start { .. } => Problem::new(Fault::Request, error),
     }
 }

@@ -26,13 +26,14 @@ enum Needs {
 
 type Test = (&'static str, Needs, fn());
 
-const TESTS: [Test; 16] = [
+const TESTS: [Test; 17] = [
     ("connections_to_addresses_are_boosted", Needs::Sandbox, programs::addresses),
     ("names_resolve_at_far", Needs::Sandbox, programs::names_at_far),
     ("names_resolve_at_near", Needs::Sandbox, programs::names_at_near),
     ("listed_ports_need_no_netfilter", Needs::Sandbox, programs::listed_ports),
     ("an_ordinary_user_runs_programs", Needs::Root, programs::ordinary_user),
     ("exit_codes_and_signals_pass", Needs::Sandbox, programs::exit_codes),
+    ("a_signal_ends_a_start", Needs::Sandbox, programs::interrupted),
     ("what_a_program_sent_before_its_end_arrives", Needs::Sandbox, programs::last_bytes),
     ("a_killed_box_leaves_nothing", Needs::Sandbox, programs::killed),
     ("refused_targets_and_udp", Needs::Sandbox, programs::refusals),

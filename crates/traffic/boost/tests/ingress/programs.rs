@@ -1,6 +1,6 @@
 //! Programs in a network of their own.
 
-use crate::stage::{SERVERS, program, program_of_user, start_program, text};
+use crate::stage::{SERVERS, program, program_of_user, start_program, start_unanswered, text};
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Output, Stdio};
 
@@ -95,6 +95,19 @@ pub(crate) fn exit_codes() {
     assert!(killed.unwrap().success());
     assert_eq!(lines.next().unwrap().unwrap(), "got");
     assert_eq!(child.wait().unwrap().code(), Some(5));
+}
+
+pub(crate) fn interrupted() {
+    let mut child = start_unanswered(&["echo", "started"]);
+    let child = child.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let mut child = child.unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert_eq!(lines.next().unwrap().unwrap(), "connected");
+    let killed = std::process::Command::new("kill").arg(child.id().to_string()).status();
+    assert!(killed.unwrap().success());
+    assert!(lines.all(|line| line.unwrap() == "connected"), "the program has not run");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(99), "interrupted"));
 }
 
 pub(crate) fn last_bytes() {

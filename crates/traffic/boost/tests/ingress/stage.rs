@@ -2,10 +2,10 @@
 //! public, and no way out.
 
 use boost::destination::Destinations;
-use boost::program::{NameServer, Ports, Program};
+use boost::program::{NameServer, Ports, Program, Signals};
 use boost::{
-    Ending, Event, Far, FarConfig, LaneOptions, Listener, Near, NearConfig, Proxy, Timeouts,
-    sockets,
+    Ending, Event, Far, FarConfig, LaneOptions, Listener, Near, NearConfig, PairKey, Proxy,
+    Timeouts, keys, sockets,
 };
 use host::netlink::Netlink;
 use host::netns::{self, NetNs};
@@ -84,6 +84,11 @@ pub(crate) fn start_program(words: &[&str]) -> Command {
     command(false, "program", &[&["far", "all"], words].concat())
 }
 
+/// The same, with a far box that never answers.
+pub(crate) fn start_unanswered(words: &[&str]) -> Command {
+    command(false, "silent", &[&["far", "all"], words].concat())
+}
+
 /// A command in the network of near and far, where the proxy listens.
 pub(crate) fn beside(words: &[&str]) -> Output {
     play(false, "beside", words).unwrap()
@@ -116,10 +121,13 @@ fn in_sandbox(role: &str, words: &[OsString]) -> i32 {
     netns::enter(network.as_fd()).unwrap();
     addresses();
     servers();
-    let far = start_far();
-    let near = || Near::new(near_config(far));
+    let far = if role == "silent" { start_silent_far() } else { start_far() };
+    // Without a key, a lane is ready once TCP is.
+    let key = || PairKey::of_near(&keys::generate().unwrap()[0]).unwrap();
+    let key = || (role == "silent").then(key);
+    let near = || Near::new(NearConfig { key: key(), ..near_config(far) });
     match role {
-        "program" => {
+        "program" | "silent" => {
             let (name_server, ports) = (words[0].to_str().unwrap(), words[1].to_str().unwrap());
             let program = Program {
                 command: words[2..].to_vec(),
@@ -134,7 +142,7 @@ fn in_sandbox(role: &str, words: &[OsString]) -> i32 {
                     }
                 },
             };
-            match program.run(&near(), &|_| {}) {
+            match program.run(&near(), &Signals::watch(), &|_| {}) {
                 Ok(code) => code,
                 Err(error) => {
                     eprintln!("{error}");
@@ -196,6 +204,17 @@ fn start_far() -> SocketAddr {
     thread::spawn(move || {
         let (stop, drain) = (StopFlag::new(), StopFlag::new());
         far.serve(vec![listener], Ending { stop: &stop, drain: &drain }, &|_| {}).unwrap();
+    });
+    address
+}
+
+/// One that accepts, says so, and never answers.
+fn start_silent_far() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        let lanes = listener.incoming().inspect(|_| println!("connected"));
+        drop(lanes.collect::<Vec<_>>());
     });
     address
 }
