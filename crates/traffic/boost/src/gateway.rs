@@ -28,7 +28,7 @@ pub const MAX_PORTS: usize = 64;
 /// The name of the table of rules.
 const TABLE: &str = "longhaul-boost-gateway";
 
-/// The name of the lock: the rules of two gateways in a network namespace cannot be told apart.
+/// The name of the lock: nothing tells the rules of two gateways in a network namespace apart.
 const LOCK: &str = "longhaul-boost-gateway";
 
 /// What a gateway boosts.
