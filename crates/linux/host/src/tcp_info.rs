@@ -401,6 +401,20 @@ pub enum CongestionError {
     },
 }
 
+/// Time for which the peer of a socket has acknowledged nothing, while retransmissions or probes
+/// are due to it; `None` if less than three in a row are unanswered. A peer that has closed its
+/// window answers probes, of which then at most one is under way.
+///
+/// # Errors
+/// As [`TcpInfo::of`].
+pub fn unanswered_for(socket: &impl AsFd) -> io::Result<Option<Duration>> {
+    const UNANSWERED: u8 = 3;
+    let mut raw = Raw::default();
+    sys::get_option(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut raw)?;
+    let is_unanswered = raw.retransmits.max(raw.probes) >= UNANSWERED;
+    Ok(is_unanswered.then(|| Duration::from_millis(raw.last_ack_recv.into())))
+}
+
 /// Maximum length of a name (`TCP_CA_NAME_MAX`), including the NUL.
 const NAME_MAX: usize = 16;
 

@@ -19,6 +19,9 @@ use std::time::{Duration, Instant};
 /// Interval at which timeouts and stop flags are checked.
 const SWEEP: Duration = Duration::from_millis(250);
 const WAKE: u64 = u64::MAX;
+/// A lane on which nothing has moved for so long is asked whether its peer is gone, and again at
+/// this interval.
+const PEER_CHECK: Duration = Duration::from_secs(5);
 
 /// Reports an event; must not wait.
 pub(crate) type Report<'a> = &'a (dyn Fn(Event) + Sync);
@@ -292,7 +295,28 @@ impl EventLoop {
         side.lane_ended(id, relay, end, self);
     }
 
+    /// Finds peers that are gone, which have not closed their lanes.
+    fn find_lost(&mut self) -> Vec<usize> {
+        let now = self.now;
+        let lanes = self.relays.iter_mut().enumerate();
+        let lost = lanes.filter_map(|(id, relay)| {
+            let relay = relay.as_mut()?;
+            let moved = relay.flow.as_ref().map_or(relay.last_used, |flow| flow.last_active);
+            let quiet = now.saturating_duration_since(moved.max(relay.checked));
+            if quiet < PEER_CHECK || !relay.socket.is_connected {
+                return None;
+            }
+            relay.checked = now;
+            crate::sockets::is_peer_gone(&relay.socket.stream).then_some(id)
+        });
+        lost.collect()
+    }
+
     fn close_overdue<S: Side>(&mut self, side: &mut S) {
+        for id in self.find_lost() {
+            let failure = Some("the other box no longer acknowledges anything".to_owned());
+            self.close(id, LaneEnd { failure }, FlowEnd::Stopped, side);
+        }
         let overdue: Vec<_> = self
             .relays()
             .filter_map(|(id, relay)| Some((id, side.overdue(relay, id, self.now)?)))

@@ -99,6 +99,8 @@ pub(crate) struct Relay {
     pub(crate) flows: u64,
     pub(crate) since: Instant,
     pub(crate) last_used: Instant,
+    /// When the system was last asked whether the peer is gone.
+    pub(crate) checked: Instant,
     /// When the peer last sent anything.
     pub(crate) last_heard: Instant,
     /// When the last `Ping` was sent, and whether it is unanswered.
@@ -125,6 +127,7 @@ impl Relay {
             flows: 0,
             since: now,
             last_used: now,
+            checked: now,
             last_heard: now,
             last_ping: now,
             awaits_pong: false,

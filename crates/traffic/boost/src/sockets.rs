@@ -17,7 +17,9 @@ pub const APPLICATION_BUFFER: ByteCount = ByteCount::from_bytes(512 << 10);
 /// Unsent bytes in a lane's send buffer: 4 ms at 1 Gbit/s. More would only be acknowledged to the
 /// application earlier, without being on the path.
 const UNSENT_LIMIT: ByteCount = ByteCount::from_bytes(512 << 10);
-/// A peer of a lane that acknowledges nothing for so long is gone (RFC 5482).
+/// A peer of a lane that answers neither retransmissions nor probes for so long is gone.
+/// `TCP_USER_TIMEOUT` would also count the time for which a living peer keeps its window closed
+/// (tcp(7)), which is how a receiver that pauses looks.
 const LANE_TIMEOUT: Duration = Duration::from_secs(30);
 /// The first keepalive of a connection without traffic, and the interval of the next ones.
 const LANE_KEEPALIVE: (Duration, Duration) = (Duration::from_secs(15), Duration::from_secs(5));
@@ -75,7 +77,6 @@ fn prepare_lane(socket: &Socket, options: &LaneOptions) -> Result<(), BoostError
         socket::set_unsent_limit(socket, Some(UNSENT_LIMIT))?;
         socket::set_reset_on_close(socket, true)?;
         socket.set_tcp_nodelay(true)?;
-        socket.set_tcp_user_timeout(Some(LANE_TIMEOUT))?;
         socket.set_tcp_keepalive(&keepalive(LANE_KEEPALIVE))
     };
     set().map_err(BoostError::Socket)
@@ -164,7 +165,62 @@ pub(crate) fn connect_error(stream: &TcpStream) -> Option<io::Error> {
     stream.take_error().unwrap_or_else(Some)
 }
 
+/// True if the peer of a lane is gone.
+pub(crate) fn is_peer_gone(stream: &TcpStream) -> bool {
+    unanswered_for(stream, LANE_TIMEOUT)
+}
+
+fn unanswered_for(stream: &TcpStream, limit: Duration) -> bool {
+    tcp_info::unanswered_for(stream).is_ok_and(|time| time.is_some_and(|time| time >= limit))
+}
+
 /// The addresses of both ends of an accepted connection, as IPv4 where they are mapped.
 pub(crate) fn local_address(stream: &TcpStream) -> io::Result<SocketAddr> {
     stream.local_addr().map(canonical)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use socket2::SockFilter;
+    use std::io::Write;
+
+    /// A lane, and the peer's end of it.
+    fn lane() -> (TcpStream, TcpStream) {
+        let options = LaneOptions::default();
+        let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let listener = lane_listener(any, &options).unwrap();
+        listener.set_nonblocking(false).unwrap();
+        let lane = connect_lane(listener.local_addr().unwrap(), &options).unwrap();
+        (lane, listener.accept().unwrap().0)
+    }
+
+    fn until(mut is_met: impl FnMut() -> bool) {
+        let deadline = host::clock::now() + Duration::from_secs(20);
+        while !is_met() {
+            assert!(host::clock::now() < deadline, "it takes too long");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    #[test]
+    fn a_receiver_that_pauses_keeps_its_lane_and_a_dead_one_does_not() {
+        let limit = Duration::from_millis(600);
+        let (mut paused, _receiver) = lane();
+        let (mut lost, dead) = lane();
+        let drop_all = SockFilter::new(6, 0, 0, 0);
+        SockRef::from(&dead).attach_filter(&[drop_all]).unwrap();
+        lost.write_all(b"x").unwrap();
+        let piece = vec![1; 1 << 20];
+        until(|| {
+            while paused.write(&piece).is_ok() {}
+            assert!(!unanswered_for(&paused, limit));
+            unanswered_for(&lost, limit)
+        });
+        // The kernel must not end what is only paused.
+        for stream in [&paused, &lost] {
+            assert_eq!(SockRef::from(stream).tcp_user_timeout().unwrap(), None);
+        }
+        assert!(paused.take_error().unwrap().is_none());
+    }
 }
