@@ -7,7 +7,7 @@ use crate::local_flow::{FlowEnd, Local};
 use crate::pipes::PipePool;
 use crate::relay::{LaneEnd, Notice, Pumped, Relay, SCRATCH_BYTES, Tools};
 use host::clock;
-use host::edge_poller::EdgePoller;
+use host::edge_poller::{Edge, EdgePoller};
 use host::stop::StopFlag;
 use host::wait::EventFd;
 use std::io;
@@ -99,6 +99,9 @@ pub(crate) struct EventLoop {
     scratch: Vec<u8>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) now: Instant,
+    /// Time that a test has passed over.
+    #[cfg(test)]
+    skipped: Duration,
 }
 
 /// A thread that is to run.
@@ -130,6 +133,8 @@ fn prepare_one<J>(counters: &Arc<Counters>) -> io::Result<(Prepared<J>, Inbox<J>
         scratch: vec![0; SCRATCH_BYTES],
         counters: Arc::clone(counters),
         now: clock::now(),
+        #[cfg(test)]
+        skipped: Duration::ZERO,
     };
     Ok((Prepared { event_loop, jobs }, Inbox { jobs: sender, wake }))
 }
@@ -141,42 +146,12 @@ impl<J: Send> Prepared<J> {
         let (mut next_sweep, mut drains_until) = (event_loop.now, None);
         let mut edges = Vec::new();
         loop {
-            let free = &mut event_loop.free;
-            free.append(&mut event_loop.freed);
-            let mut ready = std::mem::take(&mut event_loop.again);
-            let timeout = if ready.is_empty() {
-                next_sweep.saturating_duration_since(clock::now())
-            } else {
-                Duration::ZERO
-            };
-            if event_loop.poller.wait(timeout, &mut edges).is_err() {
-                std::thread::sleep(SWEEP);
-            }
-            event_loop.now = clock::now();
-            for edge in edges.drain(..).filter(|edge| edge.token != WAKE) {
-                let id = usize::try_from(edge.token >> 1).unwrap_or(usize::MAX);
-                let Some(relay) = event_loop.get(id) else { continue };
-                if edge.token & 1 == 0 {
-                    relay.note_lane(edge);
-                } else {
-                    relay.note_local(edge);
-                }
-                ready.push(id);
-            }
-            while let Ok(job) = jobs.try_recv() {
-                side.job(job, &mut event_loop);
-            }
-            ready.sort_unstable();
-            ready.dedup();
-            for id in ready {
-                event_loop.pump(id, side);
-            }
+            event_loop.round(next_sweep, &mut edges, &jobs, side);
             if event_loop.now < next_sweep {
                 continue;
             }
             next_sweep = event_loop.now + SWEEP;
-            event_loop.close_overdue(side);
-            side.sweep(&mut event_loop);
+            event_loop.sweep(side);
             if ending.drain.is_raised() && drains_until.is_none() {
                 drains_until = Some(event_loop.now + side.drain_timeout());
             }
@@ -190,6 +165,59 @@ impl<J: Send> Prepared<J> {
 }
 
 impl EventLoop {
+    /// Serves what has changed, or the next change until a time.
+    fn round<S: Side>(
+        &mut self,
+        until: Instant,
+        edges: &mut Vec<Edge>,
+        jobs: &Receiver<S::Job>,
+        side: &mut S,
+    ) {
+        self.free.append(&mut self.freed);
+        let mut ready = std::mem::take(&mut self.again);
+        let timeout = if ready.is_empty() {
+            until.saturating_duration_since(clock::now())
+        } else {
+            Duration::ZERO
+        };
+        if self.poller.wait(timeout, edges).is_err() {
+            std::thread::sleep(SWEEP);
+        }
+        self.tell_time();
+        for edge in edges.drain(..).filter(|edge| edge.token != WAKE) {
+            let id = usize::try_from(edge.token >> 1).unwrap_or(usize::MAX);
+            let Some(relay) = self.get(id) else { continue };
+            if edge.token & 1 == 0 {
+                relay.note_lane(edge);
+            } else {
+                relay.note_local(edge);
+            }
+            ready.push(id);
+        }
+        while let Ok(job) = jobs.try_recv() {
+            side.job(job, self);
+        }
+        ready.sort_unstable();
+        ready.dedup();
+        for id in ready {
+            self.pump(id, side);
+        }
+    }
+
+    fn tell_time(&mut self) {
+        self.now = clock::now();
+        #[cfg(test)]
+        {
+            self.now += self.skipped;
+        }
+    }
+
+    /// Checks the timeouts.
+    fn sweep<S: Side>(&mut self, side: &mut S) {
+        self.close_overdue(side);
+        side.sweep(self);
+    }
+
     /// Adds a lane, and the local socket of its flow. Its turn comes at once.
     pub(crate) fn add(&mut self, relay: Relay) -> Result<usize, Box<(Relay, io::Error)>> {
         let id = self.free.pop().unwrap_or_else(|| {
@@ -347,4 +375,31 @@ pub(crate) fn flow_ended(summary: crate::FlowSummary, counters: &Counters, repor
         _ => {}
     }
     report(Event::FlowEnded(summary));
+}
+
+#[cfg(test)]
+impl<J: Send> Prepared<J> {
+    /// The loop of a test, which it turns by hand.
+    pub(crate) fn one() -> (Self, Inbox<J>) {
+        prepare_one(&Arc::default()).unwrap()
+    }
+
+    pub(crate) const fn event_loop(&mut self) -> &mut EventLoop {
+        &mut self.event_loop
+    }
+
+    /// Serves what changes within a moment.
+    pub(crate) fn serve<S: Side<Job = J>>(&mut self, side: &mut S) {
+        let until = clock::now() + Duration::from_millis(50);
+        while clock::now() < until {
+            self.event_loop.round(until, &mut Vec::new(), &self.jobs, side);
+        }
+    }
+
+    /// Checks the timeouts as if so much time had passed.
+    pub(crate) fn pass<S: Side<Job = J>>(&mut self, time: Duration, side: &mut S) {
+        self.event_loop.skipped += time;
+        self.event_loop.tell_time();
+        self.event_loop.sweep(side);
+    }
 }

@@ -165,8 +165,7 @@ impl LaneSocket {
                 Err(error) => return Err(error),
             }
         }
-        let wants_write = self.tls.as_ref().is_some_and(|tls| tls.wants_write());
-        Ok(!wants_write && self.queue.is_empty())
+        Ok(self.is_flushed())
     }
 
     /// Sends what is queued and a copy of payload after it; what the socket does not take is
@@ -210,6 +209,11 @@ impl LaneSocket {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// True if nothing is left to write.
+    pub(crate) fn is_flushed(&self) -> bool {
+        self.queue.is_empty() && self.tls.as_ref().is_none_or(|tls| !tls.wants_write())
     }
 
     pub(crate) const fn is_writable(&self) -> bool {

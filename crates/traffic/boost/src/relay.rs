@@ -103,9 +103,10 @@ pub(crate) struct Relay {
     pub(crate) checked: Instant,
     /// When the peer last sent anything.
     pub(crate) last_heard: Instant,
-    /// When the last `Ping` was sent, and whether it is unanswered.
+    /// When the last `Ping` was sent.
     pub(crate) last_ping: Instant,
-    pub(crate) awaits_pong: bool,
+    /// Since when a `Ping` is unanswered; of a lane that has become free, from then on.
+    pub(crate) unanswered: Option<Instant>,
 }
 
 impl Relay {
@@ -130,7 +131,7 @@ impl Relay {
             checked: now,
             last_heard: now,
             last_ping: now,
-            awaits_pong: false,
+            unanswered: None,
         }
     }
 
@@ -177,9 +178,15 @@ impl Relay {
         self.fails_with(opened);
     }
 
-    /// Near: asks whether far is still there.
+    /// True while a `Ping` would be sent at once: not within a run, nor behind others.
+    pub(crate) fn may_ping(&self) -> bool {
+        self.is_ready() && self.state.is_between_messages() && self.socket.is_flushed()
+    }
+
+    /// Near: asks whether far is still there, and tells it that near is.
     pub(crate) fn ping(&mut self, now: Instant) {
-        (self.last_ping, self.awaits_pong) = (now, true);
+        self.last_ping = now;
+        self.unanswered.get_or_insert(now);
         let sent = self.send(&Message::Ping);
         self.fails_with(sent);
     }
@@ -360,6 +367,7 @@ impl Relay {
         }
         if !flow.is_reported {
             flow.is_reported = true;
+            flow.last_active = tools.now;
             notices.push(Notice::FlowEnded(flow.summary(self.role == Role::Near, tools.now)));
         }
         if self.role == Role::Far && self.state.has_ended() && flow.to_lane.pipe.is_none() {
@@ -370,6 +378,8 @@ impl Relay {
         }
         self.flow = None;
         self.last_used = tools.now;
+        // Far reads no `Ping` while the target of the flow takes nothing.
+        self.unanswered = self.unanswered.map(|_| tools.now);
         notices.push(Notice::LaneFree);
         Ok(true)
     }

@@ -23,7 +23,8 @@ const ADDRESS_TIMEOUT: Duration = Duration::from_secs(3);
 const MAX_ADDRESSES: usize = 8;
 /// Time that near may take to end a flow that is over here.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(30);
-/// A lane on which near is silent for so long is closed; near sends `Ping` every 20 s.
+/// A free lane on which near is silent for so long is closed; near sends `Ping` every 20 s, but
+/// not within a long run of payload.
 const SILENCE_TIMEOUT: Duration = Duration::from_secs(90);
 
 /// What other threads hand over.
@@ -228,7 +229,8 @@ impl Side for FarSide<'_> {
         let passed = |since: Instant, limit| now.saturating_duration_since(since) >= limit;
         match &relay.flow {
             None if self.ending.drain.is_raised() => Some(Overdue::Unused),
-            None => passed(relay.last_heard, SILENCE_TIMEOUT).then_some(Overdue::Unused),
+            None => passed(relay.last_heard.max(relay.last_used), SILENCE_TIMEOUT)
+                .then_some(Overdue::Unused),
             Some(flow) if flow.is_gone() => {
                 passed(flow.last_active, RELEASE_TIMEOUT).then_some(Overdue::Unused)
             }
@@ -263,3 +265,6 @@ impl Side for FarSide<'_> {
         self.config.timeouts.drain
     }
 }
+
+#[cfg(test)]
+mod tests;

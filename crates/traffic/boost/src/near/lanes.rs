@@ -27,7 +27,7 @@ const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(30);
 /// A lane beyond those that are kept ready is closed after so long without a flow.
 const UNUSED_TIMEOUT: Duration = Duration::from_secs(60);
-/// Interval of `Ping` on a free lane, and the timeout of its answer.
+/// Interval of `Ping` on a lane, and the timeout of its answer on a free one.
 const PING_INTERVAL: Duration = Duration::from_secs(20);
 /// Pauses between attempts to connect lanes that no flow waits for.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
@@ -272,7 +272,7 @@ impl Side for NearSide<'_> {
             if is_extra || self.is_ending() {
                 return Some(Overdue::Unused);
             }
-            let is_lost = relay.awaits_pong && passed(relay.last_ping, PING_INTERVAL);
+            let is_lost = relay.unanswered.is_some_and(|since| passed(since, PING_INTERVAL));
             return is_lost.then(|| Overdue::Lane("the far box does not answer".to_owned()));
         };
         if flow.is_gone() && flow.end != Some(FlowEnd::Orderly) {
@@ -286,10 +286,13 @@ impl Side for NearSide<'_> {
 
     fn sweep(&mut self, event_loop: &mut EventLoop) {
         let now = event_loop.now;
-        for id in self.free.clone() {
-            let Some(relay) = event_loop.get(id) else { continue };
-            let is_due = now.saturating_duration_since(relay.last_ping) >= PING_INTERVAL;
-            if is_due && !relay.awaits_pong {
+        let is_due = |relay: &Relay| {
+            now.saturating_duration_since(relay.last_ping) >= PING_INTERVAL && relay.may_ping()
+        };
+        let due: Vec<usize> =
+            event_loop.relays().filter_map(|(id, relay)| is_due(relay).then_some(id)).collect();
+        for id in due {
+            if let Some(relay) = event_loop.get(id) {
                 relay.ping(now);
                 event_loop.wake(id);
             }
@@ -316,3 +319,6 @@ impl Side for NearSide<'_> {
         self.config.timeouts.drain
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -198,7 +198,7 @@ impl Relay {
             }
             Message::Reset => self.peer_reset(FlowEnd::PeerReset),
             Message::Ping => self.pong_due = true,
-            Message::Pong => self.awaits_pong = false,
+            Message::Pong => self.unanswered = None,
             Message::Data(_) | Message::Closed => {}
         }
         Ok(())
