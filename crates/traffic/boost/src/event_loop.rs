@@ -300,13 +300,13 @@ impl EventLoop {
         let Some(mut relay) = self.relays.get_mut(id).and_then(Option::take) else { return };
         self.freed.push(id);
         self.counters.active_lanes.decrement();
-        if relay.is_free() && end.failure.is_none() {
+        if relay.is_free() && !matches!(end, LaneEnd::Failed(_)) {
             // The end of the last flow may still be in the send buffer.
             let _ = host::socket::set_reset_on_close(&relay.socket.stream, false);
         }
-        let of_flow = match &end.failure {
-            Some(why) => FlowEnd::LaneFailed(why.clone()),
-            None => of_flow,
+        let of_flow = match &end {
+            LaneEnd::Failed(why) => FlowEnd::LaneFailed(why.clone()),
+            LaneEnd::ClosedByPeer | LaneEnd::Closed => of_flow,
         };
         if relay.flow.as_ref().is_some_and(|flow| !flow.is_opened) {
             relay.answer_refusal(lane::Refusal::Unreachable);
@@ -342,26 +342,26 @@ impl EventLoop {
 
     fn close_overdue<S: Side>(&mut self, side: &mut S) {
         for id in self.find_lost() {
-            let failure = Some("the other box no longer acknowledges anything".to_owned());
-            self.close(id, LaneEnd { failure }, FlowEnd::Stopped, side);
+            let end = LaneEnd::Failed("the other box no longer acknowledges anything".to_owned());
+            self.close(id, end, FlowEnd::Stopped, side);
         }
         let overdue: Vec<_> = self
             .relays()
             .filter_map(|(id, relay)| Some((id, side.overdue(relay, id, self.now)?)))
             .collect();
         for (id, overdue) in overdue {
-            let (failure, of_flow) = match overdue {
-                Overdue::Lane(why) => (Some(why), FlowEnd::Stopped),
-                Overdue::Unused => (None, FlowEnd::Stopped),
-                Overdue::Flow => (None, FlowEnd::IdleTimeout),
+            let (end, of_flow) = match overdue {
+                Overdue::Lane(why) => (LaneEnd::Failed(why), FlowEnd::Stopped),
+                Overdue::Unused => (LaneEnd::Closed, FlowEnd::Stopped),
+                Overdue::Flow => (LaneEnd::Closed, FlowEnd::IdleTimeout),
             };
-            self.close(id, LaneEnd { failure }, of_flow, side);
+            self.close(id, end, of_flow, side);
         }
     }
 
     fn stop<S: Side>(&mut self, side: &mut S) {
         for id in 0..self.relays.len() {
-            self.close(id, LaneEnd { failure: None }, FlowEnd::Stopped, side);
+            self.close(id, LaneEnd::Closed, FlowEnd::Stopped, side);
         }
     }
 }
@@ -394,6 +394,10 @@ impl<J: Send> Prepared<J> {
         while clock::now() < until {
             self.event_loop.round(until, &mut Vec::new(), &self.jobs, side);
         }
+    }
+
+    pub(crate) fn stop<S: Side<Job = J>>(&mut self, side: &mut S) {
+        self.event_loop.stop(side);
     }
 
     /// Checks the timeouts as if so much time had passed.

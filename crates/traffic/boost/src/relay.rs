@@ -43,7 +43,7 @@ pub(crate) struct Tools<'a> {
 /// What the box has to do, or to know.
 #[derive(Debug)]
 pub(crate) enum Notice {
-    /// The lane is connected, and its peer's key is proved.
+    /// The lane is connected, and its peer has taken it.
     LaneReady,
     /// Far: the target that near asks for.
     Open(Target),
@@ -56,18 +56,18 @@ pub(crate) enum Notice {
 
 /// The reason why a lane is of no further use.
 #[derive(Debug)]
-pub(crate) struct LaneEnd {
-    /// What failed; `None` if it was closed while free, or to pass on an RST.
-    pub(crate) failure: Option<String>,
+pub(crate) enum LaneEnd {
+    /// It failed, for this reason.
+    Failed(String),
+    /// The other box closed it while it was free.
+    ClosedByPeer,
+    /// This box closes it: it is not needed, the box ends, or to pass on an RST.
+    Closed,
 }
 
 impl LaneEnd {
     fn failed(error: impl std::fmt::Display) -> Self {
-        LaneEnd { failure: Some(error.to_string()) }
-    }
-
-    const fn closed() -> Self {
-        LaneEnd { failure: None }
+        LaneEnd::Failed(error.to_string())
     }
 }
 
@@ -145,9 +145,9 @@ impl Relay {
         self.flow.is_none() && self.state.is_free()
     }
 
-    /// True once messages may be sent.
-    pub(crate) fn is_ready(&self) -> bool {
-        self.socket.is_ready()
+    /// True once the peer's key is proved, and that it takes the lane.
+    pub(crate) const fn is_ready(&self) -> bool {
+        self.preface.is_none()
     }
 
     pub(crate) fn note_lane(&mut self, edge: Edge) {
@@ -274,7 +274,12 @@ impl Relay {
         if self.has_failed {
             let error = crate::sockets::connect_error(&self.socket.stream);
             let closed = "the connection between the boxes was reset".to_owned();
-            return Err(LaneEnd { failure: Some(error.map_or(closed, |error| error.to_string())) });
+            return Err(match error {
+                Some(error) if error.kind() == io::ErrorKind::ConnectionReset => {
+                    self.closed_by_peer()
+                }
+                error => LaneEnd::Failed(error.map_or(closed, |error| error.to_string())),
+            });
         }
         if let Some(end) = self.end.take() {
             return Err(end);
@@ -287,7 +292,7 @@ impl Relay {
             let mut progress = self.move_to_lane(tools)?;
             progress |= self.move_to_local(tools, notices)?;
             progress |= self.settle(tools, notices)?;
-            if self.socket.is_ready() && !self.was_ready {
+            if self.is_ready() && !self.was_ready {
                 self.was_ready = true;
                 tools.counters.lanes.increment();
                 notices.push(Notice::LaneReady);
@@ -308,7 +313,7 @@ impl Relay {
         let is_short = flow.to_lane.bytes <= RESET_BEHIND && flow.to_lane.pipe.is_none();
         // After `End` there is no message for it.
         if !is_short || !self.state.may_send() {
-            return Err(LaneEnd::closed());
+            return Err(LaneEnd::Closed);
         }
         flow.to_lane.reset_due = true;
         Ok(())

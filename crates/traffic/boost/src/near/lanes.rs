@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 /// Lanes of a thread that are being connected at once: each is a handshake at far.
 const MAX_CONNECTING: usize = 64;
-/// Timeout of a lane's connection, with TLS.
+/// Timeout of a lane until far has taken it, and of a flow that waits for one.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Timeout of far's answer to `Open`: it resolves and connects, each within 10 s.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
@@ -47,12 +47,15 @@ pub(super) struct NearSide<'a> {
     /// Free lanes; the last used one is the last.
     free: Vec<usize>,
     connecting: usize,
-    waiting: VecDeque<NewFlow>,
+    /// Flows that wait for a lane, and since when.
+    waiting: VecDeque<(Instant, NewFlow)>,
     /// Index of the address of far that is tried next.
     address: usize,
     /// Addresses that have failed one after another.
     failed: usize,
     pause: Duration,
+    /// When the address was changed; lanes that began before say nothing of it.
+    failed_at: Option<Instant>,
     retry_at: Instant,
 }
 
@@ -78,12 +81,13 @@ impl<'a> NearSide<'a> {
             address: 0,
             failed: 0,
             pause: FIRST_PAUSE,
+            failed_at: None,
             retry_at: clock::now(),
         }
     }
 
-    /// Opens a flow on a free lane, or on one that is to be connected.
-    fn place(&mut self, flow: NewFlow, event_loop: &mut EventLoop) {
+    /// Opens a flow on a free lane, or on one that is to be connected; else it waits.
+    fn place(&mut self, since: Instant, flow: NewFlow, event_loop: &mut EventLoop) {
         let now = event_loop.now;
         while let Some(id) = self.free.pop() {
             let Some(relay) = event_loop.get(id).filter(|relay| relay.is_free()) else { continue };
@@ -97,7 +101,7 @@ impl<'a> NearSide<'a> {
             return;
         }
         if self.connecting >= MAX_CONNECTING {
-            self.waiting.push_back(flow);
+            self.waiting.push_back((since, flow));
             return;
         }
         match self.begin_lane(now) {
@@ -107,8 +111,25 @@ impl<'a> NearSide<'a> {
             }
             Err((far, why)) => {
                 self.refuse(flow, Refusal::Unreachable, &why, now);
-                self.unreachable(far, why, now);
+                self.unreachable(far, now, why, now);
             }
+        }
+    }
+
+    /// Places the flow that waits longest.
+    fn place_next(&mut self, event_loop: &mut EventLoop) {
+        if let Some((since, flow)) = self.waiting.pop_front() {
+            self.place(since, flow, event_loop);
+        }
+    }
+
+    /// Refuses the flows that no lane has taken in time.
+    fn refuse_late(&mut self, now: Instant) {
+        let is_late = |(since, _): &mut (Instant, NewFlow)| {
+            now.saturating_duration_since(*since) >= CONNECT_TIMEOUT
+        };
+        while let Some((_, flow)) = self.waiting.pop_front_if(is_late) {
+            self.refuse(flow, Refusal::Unreachable, "no connection to the far box in time", now);
         }
     }
 
@@ -153,14 +174,15 @@ impl<'a> NearSide<'a> {
     }
 
     /// The address of far that is tried next.
-    fn far(&self) -> SocketAddr {
-        let far = self.config.far.get(self.address % self.config.far.len().max(1)).copied();
+    fn address(&self) -> SocketAddr {
+        let count = self.config.far.len().max(1);
+        let far = self.config.far.get(self.address % count).copied();
         far.unwrap_or_else(|| SocketAddr::from(([0, 0, 0, 0], 0)))
     }
 
     /// Begins to connect a lane; the address of far and the reason if that fails at once.
     fn begin_lane(&self, now: Instant) -> Result<Relay, (SocketAddr, String)> {
-        let far = self.far();
+        let far = self.address();
         let begin = || -> Result<LaneSocket, String> {
             let key = self.config.key.as_ref();
             let tls = key.map(crate::PairKey::client).transpose();
@@ -174,28 +196,37 @@ impl<'a> NearSide<'a> {
         Ok(Relay::new(Role::Near, socket, far, now))
     }
 
-    /// An address of far has failed: the next one is tried, after a pause once all have failed.
-    fn unreachable(&mut self, far: SocketAddr, why: String, now: Instant) {
-        // Of lanes that are connected at once, the first one that fails tells.
-        if far != self.far() {
-            return;
+    /// Goes on to the next address, if a lane that began then was the first to show that this one is
+    /// of no use; after a pause, and true, once every address has failed.
+    fn failed(&mut self, far: SocketAddr, began: Instant, now: Instant) -> bool {
+        if far != self.address() || self.failed_at.is_some_and(|at| began < at) {
+            return false;
         }
+        self.failed_at = Some(now);
         self.address = self.address.wrapping_add(1);
         self.failed += 1;
         if self.failed < self.config.far.len() {
-            return;
+            return false;
         }
         self.failed = 0;
         self.retry_at = now + self.pause;
         self.pause = (self.pause * 2).min(LONGEST_PAUSE);
-        if self.shares.note_reach(false) {
+        true
+    }
+
+    fn unreachable(&mut self, far: SocketAddr, began: Instant, why: String, now: Instant) {
+        if self.failed(far, began, now) && self.shares.note_reach(false) {
             (self.report)(Event::FarUnreachable { far, why });
         }
     }
 
-    fn reached(&mut self, far: SocketAddr) {
+    /// An address of far is of use.
+    const fn succeeded(&mut self) {
         self.pause = FIRST_PAUSE;
         self.failed = 0;
+    }
+
+    fn reached(&mut self, far: SocketAddr) {
         if self.shares.note_reach(true) {
             (self.report)(Event::FarReached { far });
         }
@@ -204,9 +235,7 @@ impl<'a> NearSide<'a> {
     /// A lane carries nothing: it takes the next flow that waits.
     fn release(&mut self, id: usize, event_loop: &mut EventLoop) {
         self.free.push(id);
-        if let Some(flow) = self.waiting.pop_front() {
-            self.place(flow, event_loop);
-        }
+        self.place_next(event_loop);
     }
 
     fn is_ending(&self) -> bool {
@@ -218,7 +247,7 @@ impl Side for NearSide<'_> {
     type Job = NewFlow;
 
     fn job(&mut self, flow: NewFlow, event_loop: &mut EventLoop) {
-        self.place(flow, event_loop);
+        self.place(event_loop.now, flow, event_loop);
     }
 
     fn notice(&mut self, id: usize, notice: Notice, event_loop: &mut EventLoop) {
@@ -230,12 +259,13 @@ impl Side for NearSide<'_> {
                 self.reached(far);
                 if is_free {
                     self.release(id, event_loop);
-                } else if let Some(flow) = self.waiting.pop_front() {
+                } else {
                     // There is room for one more handshake.
-                    self.place(flow, event_loop);
+                    self.place_next(event_loop);
                 }
             }
             Notice::LaneFree => {
+                self.succeeded();
                 self.shares.lane_freed(self.thread);
                 self.release(id, event_loop);
             }
@@ -249,26 +279,41 @@ impl Side for NearSide<'_> {
             self.shares.lane_taken(self.thread);
         }
         self.free.retain(|free| *free != id);
+        let now = event_loop.now;
         if relay.was_ready {
+            // A far that takes lanes and ends them is not asked again at once.
+            if relay.flows == 0 && !matches!(end, LaneEnd::Closed) {
+                if now.saturating_duration_since(relay.since) >= LONGEST_PAUSE {
+                    self.succeeded();
+                }
+                self.failed(relay.peer, relay.since, now);
+            }
             return;
         }
         self.connecting = self.connecting.saturating_sub(1);
-        let why = end.failure.unwrap_or_else(|| "closed by the far box".to_owned());
-        self.unreachable(relay.peer, why.clone(), event_loop.now);
+        let why = match end {
+            LaneEnd::Failed(why) => why,
+            LaneEnd::ClosedByPeer => "closed by the far box".to_owned(),
+            // The box ends: that says nothing of far.
+            LaneEnd::Closed => return,
+        };
+        self.unreachable(relay.peer, relay.since, why.clone(), now);
         // Those that wait would each wait for a lane that fails.
-        if let Some(flow) = self.waiting.pop_front() {
-            self.refuse(flow, Refusal::Unreachable, &why, event_loop.now);
+        if let Some((_, flow)) = self.waiting.pop_front() {
+            self.refuse(flow, Refusal::Unreachable, &why, now);
         }
     }
 
-    fn overdue(&self, relay: &Relay, _id: usize, now: Instant) -> Option<Overdue> {
+    fn overdue(&self, relay: &Relay, id: usize, now: Instant) -> Option<Overdue> {
         let passed = |since: Instant, limit| now.saturating_duration_since(since) >= limit;
         if !relay.is_ready() {
             let timed_out = || Overdue::Lane("the far box did not answer in time".to_owned());
             return passed(relay.since, CONNECT_TIMEOUT).then(timed_out);
         }
         let Some(flow) = &relay.flow else {
-            let is_extra = self.free.len() > self.ready && passed(relay.last_used, UNUSED_TIMEOUT);
+            let extra = self.free.len().saturating_sub(self.ready);
+            let is_extra = passed(relay.last_used, UNUSED_TIMEOUT)
+                && self.free.iter().take(extra).any(|free| *free == id);
             if is_extra || self.is_ending() {
                 return Some(Overdue::Unused);
             }
@@ -297,10 +342,9 @@ impl Side for NearSide<'_> {
                 event_loop.wake(id);
             }
         }
-        while self.connecting < MAX_CONNECTING
-            && let Some(flow) = self.waiting.pop_front()
-        {
-            self.place(flow, event_loop);
+        self.refuse_late(now);
+        while self.connecting < MAX_CONNECTING && !self.waiting.is_empty() {
+            self.place_next(event_loop);
         }
         if self.is_ending() || now < self.retry_at {
             return;
@@ -310,7 +354,7 @@ impl Side for NearSide<'_> {
         for _ in 0..self.ready.saturating_sub(unused).min(room) {
             match self.begin_lane(now) {
                 Ok(relay) => self.add(relay, event_loop),
-                Err((far, why)) => return self.unreachable(far, why, now),
+                Err((far, why)) => return self.unreachable(far, now, why, now),
             }
         }
     }

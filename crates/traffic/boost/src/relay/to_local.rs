@@ -45,11 +45,13 @@ impl Relay {
         result.map(|()| true)
     }
 
-    fn closed_by_peer(&self) -> LaneEnd {
-        if self.is_free() {
-            LaneEnd::closed()
-        } else {
-            LaneEnd::failed("the other box closed the connection")
+    pub(super) fn closed_by_peer(&self) -> LaneEnd {
+        match (self.is_ready(), self.is_free()) {
+            (false, _) => {
+                LaneEnd::failed("it closed the connection at once; its log has the reason")
+            }
+            (true, true) => LaneEnd::ClosedByPeer,
+            (true, false) => LaneEnd::failed("the other box closed the connection"),
         }
     }
 

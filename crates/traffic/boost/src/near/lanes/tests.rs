@@ -20,6 +20,7 @@ struct Stage {
     thread: Prepared<NewFlow>,
     inbox: Inbox<NewFlow>,
     events: &'static Events,
+    stop: &'static StopFlag,
 }
 
 fn listener() -> (TcpListener, SocketAddr) {
@@ -84,7 +85,7 @@ impl Stage {
             (Box::leak(Box::new(Shares::new(1))), Box::leak(Box::<Arc<Counters>>::default()));
         let side = NearSide::new(config, (shares, 0), counters, Ending { stop, drain }, report);
         let (thread, inbox) = Prepared::one();
-        Stage { side, thread, inbox, events }
+        Stage { side, thread, inbox, events, stop }
     }
 
     /// Serves what changes within a moment.
@@ -110,6 +111,13 @@ impl Stage {
 
     /// An application that connects.
     fn flow(&mut self) -> TcpStream {
+        let application = self.put_flow();
+        self.serve();
+        application
+    }
+
+    /// The same, before the box has noticed.
+    fn put_flow(&self) -> TcpStream {
         let (listener, address) = listener();
         let application = TcpStream::connect(address).unwrap();
         application.set_read_timeout(Some(LONG)).unwrap();
@@ -120,8 +128,17 @@ impl Stage {
         let negotiation = ingress.begin(Accepted { peer, local: address });
         let target = ingress.0;
         self.inbox.put(NewFlow { stream, peer, target, negotiation, early: Vec::new() });
-        self.serve();
         application
+    }
+
+    /// What was reported of far so far: `None` for reached, or why not.
+    fn reports(&self) -> Vec<Option<String>> {
+        let report = |event: &Event| match event {
+            Event::FarReached { .. } => Some(None),
+            Event::FarUnreachable { why, .. } => Some(Some(why.clone())),
+            _ => None,
+        };
+        lock(self.events).iter().filter_map(report).collect()
     }
 
     fn lanes(&mut self) -> usize {
@@ -191,4 +208,154 @@ fn a_flow_that_ended_in_order_has_the_idle_timeout_and_one_that_was_reset_a_shor
         stage.pass(Duration::from_secs(2));
         assert_eq!(stage.lanes(), 0, "{is_reset}");
     }
+}
+
+/// Lanes that wait to be accepted.
+fn waiting(listener: &TcpListener) -> usize {
+    listener.set_nonblocking(true).unwrap();
+    let count = std::iter::from_fn(|| listener.accept().ok()).count();
+    listener.set_nonblocking(false).unwrap();
+    count
+}
+
+#[test]
+fn an_address_that_fails_is_left_once_however_many_lanes_show_it() {
+    let ((first, one), (second, other)) = (listener(), listener());
+    for lanes in [1, 2, 3, 4] {
+        let mut stage = Stage::new(vec![one, other], lanes);
+        stage.pass(Duration::ZERO);
+        assert_eq!(waiting(&first), lanes, "they are closed");
+        stage.serve();
+        // The next one is tried at once, and there is a pause when all have failed.
+        assert_eq!(stage.side.pause, FIRST_PAUSE);
+        stage.pass(Duration::ZERO);
+        assert_eq!((waiting(&first), waiting(&second)), (0, lanes), "they are closed");
+        stage.serve();
+        assert_eq!((stage.lanes(), stage.side.pause), (0, 2 * FIRST_PAUSE));
+    }
+}
+
+#[test]
+fn far_is_reached_once_it_takes_a_lane() {
+    let (listener, address) = listener();
+    let mut stage = Stage::new(vec![address], 1);
+    // One that refuses, another program, another version.
+    let answers: [(&[u8], &str); 3] = [
+        (b"", "its log has the reason"),
+        (b"SSH-2.0-", "not a box of longhaul boost"),
+        (b"LHLANE\x09\x00", "version 9"),
+    ];
+    let mut pause = FIRST_PAUSE;
+    for (answer, why) in answers {
+        stage.pass(Duration::ZERO);
+        let (mut far, _) = listener.accept().unwrap();
+        stage.serve();
+        if !answer.is_empty() {
+            assert_eq!(read(&mut far, Preface::BYTES), Preface::encode());
+            far.write_all(answer).unwrap();
+        }
+        drop(far);
+        stage.serve();
+        assert_eq!((stage.lanes(), stage.reports().len()), (0, 1));
+        let first = stage.reports().remove(0).unwrap();
+        assert!(first.contains(why), "{first}");
+        stage.side.shares.note_reach(true);
+        lock(stage.events).clear();
+        stage.pass(pause - Duration::from_millis(400));
+        assert_eq!(stage.lanes(), 0);
+        stage.pass(Duration::from_millis(400));
+        pause *= 2;
+    }
+}
+
+#[test]
+fn a_far_that_ends_lanes_without_a_flow_is_asked_after_a_pause() {
+    let (listener, address) = listener();
+    let mut stage = Stage::new(vec![address], 1);
+    let mut pause = FIRST_PAUSE;
+    for _ in 0..3 {
+        stage.pass(Duration::ZERO);
+        drop(stage.accept(&listener));
+        stage.serve();
+        assert_eq!(stage.lanes(), 0);
+        stage.pass(pause / 2);
+        assert_eq!(stage.lanes(), 0);
+        stage.pass(pause / 2);
+        assert_eq!(stage.lanes(), 1);
+        pause *= 2;
+    }
+    assert_eq!(stage.reports(), [None], "it is reached");
+}
+
+#[test]
+fn flows_that_wait_for_a_lane_are_refused_in_time() {
+    let (listener, address) = listener();
+    let mut stage = Stage::new(vec![address], 0);
+    let mut applications: Vec<TcpStream> = (0..MAX_CONNECTING).map(|_| stage.put_flow()).collect();
+    stage.serve();
+    let _far: Vec<_> = applications.iter().map(|_| listener.accept().unwrap()).collect();
+    stage.pass(CONNECT_TIMEOUT / 2);
+    let late: Vec<TcpStream> = (0..MAX_CONNECTING * 4).map(|_| stage.put_flow()).collect();
+    stage.serve();
+    assert_eq!(stage.side.waiting.len(), late.len());
+    applications.extend(late);
+    // The lanes fail; those that are connected next have not yet.
+    for _ in 0..2 {
+        stage.pass(CONNECT_TIMEOUT / 2);
+    }
+    assert_eq!(stage.side.waiting.len(), 0);
+    stage.pass(CONNECT_TIMEOUT);
+    let ended =
+        lock(stage.events).iter().filter(|event| matches!(event, Event::FlowEnded(_))).count();
+    assert_eq!(ended, applications.len());
+}
+
+#[test]
+fn a_box_that_stops_does_not_say_that_far_is_unreachable() {
+    let (listener, address) = listener();
+    let mut stage = Stage::new(vec![address], 1);
+    stage.pass(Duration::ZERO);
+    let _far = listener.accept().unwrap();
+    stage.serve();
+    stage.stop.raise();
+    stage.thread.stop(&mut stage.side);
+    assert_eq!((stage.lanes(), stage.reports()), (0, vec![]));
+}
+
+#[test]
+fn only_lanes_beyond_those_kept_ready_are_closed_and_the_coldest_first() {
+    let (listener, address) = listener();
+    let mut stage = Stage::new(vec![address], 2);
+    let mut peers = Vec::new();
+    for _ in 0..3 {
+        let application = stage.flow();
+        peers.push((stage.accept(&listener), application));
+    }
+    for (far, application) in &mut peers {
+        host::socket::set_reset_on_close(application, true).unwrap();
+        assert_eq!(far.receive(), open());
+        far.send(&Message::Opened);
+    }
+    stage.serve();
+    let mut far: Vec<Peer> = peers.into_iter().map(|(far, _)| far).collect();
+    stage.serve();
+    // They become free one after another.
+    for peer in &mut far {
+        assert_eq!(peer.receive(), Message::Reset);
+        peer.send(&Message::Reset);
+        peer.send(&Message::Closed);
+        stage.serve();
+    }
+    let by_use = stage.side.free.clone();
+    assert_eq!((stage.lanes(), by_use.len()), (3, 3));
+    for _ in 0..10 {
+        for peer in far.iter_mut().rev().take(stage.lanes()) {
+            let mut bytes = Vec::new();
+            peer.lane.send(&Message::Pong, &mut bytes).unwrap();
+            peer.stream.write_all(&bytes).unwrap();
+        }
+        stage.pass(PING_INTERVAL / 2);
+    }
+    assert_eq!(stage.lanes(), 2);
+    assert_eq!(stage.side.free, by_use[1..]);
 }
