@@ -6,7 +6,7 @@ use crate::event_loop::{Ending, EventLoop, Inbox, Overdue, Report, Side, flow_en
 use crate::lane_socket::LaneSocket;
 use crate::local_flow::Local;
 use crate::relay::{LaneEnd, Notice, Relay};
-use crate::resolver::Resolver;
+use crate::resolver::{self, Resolver};
 use crate::sockets;
 use lane::{Refusal, Role, Target, TargetHost};
 use std::collections::{HashMap, VecDeque};
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 /// Timeout of the connection to a target, over all of its addresses.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Of one address while others are left.
+/// Most of it for one address while others are left.
 const ADDRESS_TIMEOUT: Duration = Duration::from_secs(3);
 /// Most addresses of a target.
 const MAX_ADDRESSES: usize = 8;
@@ -45,8 +45,9 @@ struct Attempt {
     addresses: VecDeque<SocketAddr>,
     /// Why the last address failed.
     failure: Refusal,
-    /// When the current address is given up, and the target.
+    /// When the current address is given up.
     next_at: Instant,
+    /// When the name is given up, and then the target.
     until: Instant,
 }
 
@@ -80,13 +81,9 @@ impl<'a> FarSide<'a> {
         self.counters.active_flows.increment();
         self.flows += 1;
         let flow = self.flows;
-        let attempt = Attempt {
-            flow,
-            addresses: VecDeque::new(),
-            failure: Refusal::Unreachable,
-            next_at: event_loop.now + CONNECT_TIMEOUT,
-            until: event_loop.now + 2 * CONNECT_TIMEOUT,
-        };
+        let until = event_loop.now + resolver::TIMEOUT;
+        let failure = Refusal::Unreachable;
+        let attempt = Attempt { flow, addresses: VecDeque::new(), failure, next_at: until, until };
         self.attempts.insert(id, attempt);
         if let Err(refusal) = self.look_up(id, flow, target, event_loop) {
             self.refuse(id, refusal, event_loop);
@@ -109,7 +106,8 @@ impl<'a> FarSide<'a> {
             TargetHost::Name(name) => {
                 let inbox = self.inbox.clone();
                 let answer = Box::new(move |found| inbox.put(Job::Resolved { id, flow, found }));
-                self.resolver.ask(name.clone(), target.port, answer)
+                let Some(relay) = event_loop.get(id) else { return Ok(()) };
+                self.resolver.ask(name.clone(), target.port, relay.peer.ip(), answer)
             }
             TargetHost::NameServer => {
                 let servers = host::resolve::name_servers().into_iter();
@@ -139,9 +137,11 @@ impl<'a> FarSide<'a> {
     fn connect_next(&mut self, id: usize, event_loop: &mut EventLoop) -> Result<(), Refusal> {
         let now = event_loop.now;
         let Some(attempt) = self.attempts.get_mut(&id) else { return Ok(()) };
-        while let Some(address) = attempt.addresses.pop_front() {
-            let is_last = attempt.addresses.is_empty();
-            attempt.next_at = if is_last { attempt.until } else { now + ADDRESS_TIMEOUT };
+        while now < attempt.until
+            && let Some(address) = attempt.addresses.pop_front()
+        {
+            let remaining = attempt.until.saturating_duration_since(now);
+            attempt.next_at = now + address_timeout(remaining, attempt.addresses.len());
             match sockets::connect_target(address) {
                 Ok(stream) => {
                     let Some(relay) = event_loop.get(id) else { return Ok(()) };
@@ -170,6 +170,15 @@ impl<'a> FarSide<'a> {
         if let Err(refusal) = self.connect_next(id, event_loop) {
             self.refuse(id, refusal, event_loop);
         }
+    }
+}
+
+/// The share of the remaining time that an address has, with so many behind it.
+fn address_timeout(remaining: Duration, others: usize) -> Duration {
+    match u32::try_from(others) {
+        Ok(0) => remaining,
+        Ok(others) => (remaining / (others + 1)).min(ADDRESS_TIMEOUT),
+        Err(_) => Duration::ZERO,
     }
 }
 

@@ -113,3 +113,41 @@ fn the_end_of_a_long_download_is_not_cut_off() {
         assert_eq!(stage.lanes(), 0);
     });
 }
+
+#[test]
+fn all_addresses_of_a_target_share_the_time_to_connect() {
+    // A listener whose backlog is full, which answers no further SYN.
+    let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+    socket.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
+    socket.listen(0).unwrap();
+    let address = socket.local_addr().unwrap().as_socket().unwrap();
+    let full: Vec<TcpStream> =
+        std::iter::repeat_with(|| sockets::connect_target(address).unwrap()).take(3).collect();
+    for count in [1, 2, MAX_ADDRESSES] {
+        stage(vec![address; count], |mut stage| {
+            stage.open();
+            // The timeouts are checked every 250 ms.
+            let mut rounds = 0;
+            while !stage.side.attempts.is_empty() {
+                stage.pass(Duration::from_millis(250));
+                rounds += 1;
+            }
+            stage.serve();
+            assert_eq!(rounds, 40, "{count} addresses in 10 s");
+            let mut bytes = vec![0; stage.lane.lacking()];
+            stage.near.read_exact(&mut bytes).unwrap();
+            let received = stage.lane.receive(&bytes).unwrap();
+            assert_eq!(received.message, Some(Message::Refused(Refusal::TimedOut)));
+        });
+    }
+    drop(full);
+}
+
+#[test]
+fn no_address_has_more_than_its_share() {
+    let seconds = Duration::from_secs;
+    assert_eq!(address_timeout(seconds(10), 0), seconds(10));
+    assert_eq!(address_timeout(seconds(10), 1), ADDRESS_TIMEOUT);
+    assert_eq!(address_timeout(seconds(4), 1), seconds(2));
+    assert_eq!(address_timeout(seconds(10), 7), Duration::from_millis(1250));
+}
