@@ -103,6 +103,8 @@ pub(crate) struct LocalFlow {
     pub(crate) local: Local,
     pub(crate) readable: bool,
     pub(crate) writable: bool,
+    /// The socket was reset; what had arrived before can still be read.
+    pub(crate) has_failed: bool,
     /// Near: what answers the application.
     pub(crate) negotiation: Option<Box<dyn Negotiation>>,
     /// Near: far has connected the target. Far: near was told so.
@@ -123,6 +125,7 @@ impl LocalFlow {
             // A connected socket may have data, and has room.
             readable: true,
             writable: true,
+            has_failed: false,
             local,
             negotiation: None,
             is_opened: false,
@@ -140,6 +143,16 @@ impl LocalFlow {
     pub(crate) fn note(&mut self, edge: Edge) {
         self.readable |= edge.readable;
         self.writable |= edge.writable;
+    }
+
+    /// Takes note of an RST.
+    pub(crate) const fn fail(&mut self) {
+        (self.has_failed, self.readable) = (true, true);
+    }
+
+    /// True if the socket takes nothing any more.
+    pub(crate) const fn discards(&self) -> bool {
+        self.has_failed || self.is_gone()
     }
 
     pub(crate) const fn is_gone(&self) -> bool {

@@ -246,7 +246,8 @@ impl Relay {
             }
             Local::Connected(stream) if edge.failed => {
                 flow.local = Local::Connected(stream);
-                self.local_reset()
+                flow.fail();
+                Ok(())
             }
             other => {
                 flow.local = other;
@@ -305,7 +306,7 @@ impl Relay {
         Ok(Pumped::Again)
     }
 
-    /// The local socket was reset by its peer.
+    /// The local socket was reset by its peer, and what it sent before was taken.
     fn local_reset(&mut self) -> Result<(), LaneEnd> {
         let Some(flow) = &mut self.flow else { return Ok(()) };
         flow.local = Local::Gone;

@@ -21,31 +21,37 @@ impl Relay {
     /// One step. Whether anything moved.
     pub(super) fn move_to_lane(&mut self, tools: &mut Tools<'_>) -> Result<bool, LaneEnd> {
         if !self.socket.flush().map_err(LaneEnd::failed)? {
-            return Ok(false);
+            return self.reset_if_failed();
         }
         if let Some(moved) = self.drain_pipe(tools)? {
-            return Ok(moved);
+            return if moved { Ok(true) } else { self.reset_if_failed() };
         }
         if std::mem::take(&mut self.pong_due) {
             self.send(&Message::Pong)?;
             return Ok(true);
         }
         let (may_send, at_far) = (self.state.may_send(), self.role == Role::Far);
-        let Some(flow) = self.flow.as_mut().filter(|_| may_send) else { return Ok(false) };
+        let Some(flow) = self.flow.as_mut().filter(|_| may_send) else {
+            return self.reset_if_failed();
+        };
         if std::mem::take(&mut flow.to_lane.reset_due) {
             self.send(&Message::Reset)?;
             return Ok(true);
         }
-        if flow.to_lane.has_fin {
+        if flow.to_lane.has_fin && !flow.has_failed {
             self.send(&Message::End)?;
             return Ok(true);
         }
         if !flow.readable || (at_far && !flow.is_opened) {
-            return Ok(false);
+            return self.reset_if_failed();
         }
         let Some(stream) = flow.connected() else { return Ok(false) };
         let splices = self.socket.is_plain() && flow.to_lane.is_bulk;
         match take(stream, splices, self.socket.is_plain(), tools) {
+            Taken::Nothing | Taken::End if flow.has_failed => {
+                self.local_reset()?;
+                Ok(true)
+            }
             Taken::Nothing => {
                 flow.readable = false;
                 Ok(false)
@@ -75,6 +81,16 @@ impl Relay {
                 Ok(true)
             }
         }
+    }
+
+    /// Passes on an RST at once where the lane takes nothing: a receiver that stalls would hold it
+    /// up, with what came before.
+    fn reset_if_failed(&mut self) -> Result<bool, LaneEnd> {
+        if !self.flow.as_ref().is_some_and(|flow| flow.has_failed && !flow.is_gone()) {
+            return Ok(false);
+        }
+        self.local_reset()?;
+        Ok(true)
     }
 
     /// Queues the header of a run, and counts it.

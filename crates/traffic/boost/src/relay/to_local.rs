@@ -58,7 +58,7 @@ impl Relay {
     /// Delivers what is held, then FIN; `None` if nothing is held.
     fn deliver_held(&mut self, tools: &mut Tools<'_>) -> Result<Option<bool>, LaneEnd> {
         let Some(flow) = &mut self.flow else { return Ok(None) };
-        if flow.is_gone() {
+        if flow.discards() {
             return Ok(None);
         }
         if flow.to_local.is_empty() {
@@ -87,7 +87,7 @@ impl Relay {
                 Ok(Some(false))
             }
             Err(_) => {
-                self.local_reset()?;
+                flow.fail();
                 Ok(Some(true))
             }
         }
@@ -97,7 +97,7 @@ impl Relay {
     fn take_payload(&mut self, tools: &mut Tools<'_>) -> Result<bool, LaneEnd> {
         let payload = usize::try_from(self.state.payload()).unwrap_or(usize::MAX);
         let is_plain = self.socket.is_plain();
-        let discards = self.flow.as_ref().is_none_or(LocalFlow::is_gone);
+        let discards = self.flow.as_ref().is_none_or(LocalFlow::discards);
         if let Some(flow) = self.flow.as_mut().filter(|_| !discards) {
             if !flow.writable || flow.connected().is_none() {
                 return Ok(false);
@@ -208,7 +208,7 @@ impl Relay {
 
     /// Gives payload to the local socket; what it does not take is held.
     fn deliver(&mut self, payload: &[u8], tools: &Tools<'_>) -> Result<(), LaneEnd> {
-        let Some(flow) = self.flow.as_mut().filter(|flow| !flow.is_gone()) else { return Ok(()) };
+        let Some(flow) = self.flow.as_mut().filter(|flow| !flow.discards()) else { return Ok(()) };
         let writes = flow.writable && flow.to_local.queue.is_empty();
         let written = match flow.connected().filter(|_| writes) {
             Some(mut stream) => stream.write(payload),
@@ -221,7 +221,10 @@ impl Relay {
                 0
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => 0,
-            Err(_) => return self.local_reset(),
+            Err(_) => {
+                flow.fail();
+                return Ok(());
+            }
         };
         flow.to_local.bytes += count as u64;
         flow.last_active = tools.now;

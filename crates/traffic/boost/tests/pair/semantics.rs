@@ -116,6 +116,31 @@ fn an_rst_passes_through_in_both_directions() {
 }
 
 #[test]
+fn what_comes_before_an_rst_arrives() {
+    for (setup, from_target) in
+        both().into_iter().flat_map(|setup| [(setup.clone(), true), (setup, false)])
+    {
+        for length in [1, 40_000] {
+            let (listener, address) = target();
+            let pair = Pair::new(address, &setup);
+            let mut application = pair.connect();
+            let mut server = accept(&listener);
+            application.write_all(b"1").unwrap();
+            server.read_exact(&mut [0]).unwrap();
+            let (mut sender, mut other) =
+                if from_target { (server, application) } else { (application, server) };
+            let response = pattern(length);
+            sender.write_all(&response).unwrap();
+            reset(sender);
+            let mut got = vec![0; length];
+            other.read_exact(&mut got).unwrap();
+            assert!(got == response, "{from_target} {length}");
+            assert!(is_reset(other.read(&mut [0])), "{from_target} {length}");
+        }
+    }
+}
+
+#[test]
 fn an_rst_overtakes_bytes_that_nobody_reads() {
     let (listener, address) = target();
     let pair = Pair::new(address, &Setup::default());
