@@ -32,6 +32,9 @@ pub fn bbr_loss_limit() -> f64 {
     1.0 - 1.0 / BBR_PROBE_GAIN
 }
 
+/// The loss above which real BBR flows fall below the model.
+pub const BBR_ACCURATE_LOSS: f64 = 0.1;
+
 /// `link x (1 - p)` for a loss of up to [`bbr_loss_limit`], at any RTT; `None` above,
 /// where no model is known.
 #[must_use]

@@ -18,6 +18,7 @@
 //! | maximum loss for a rate | [`loss_budget_mathis`], [`loss_budget_cubic`] | the same |
 //! | the same with timeouts and a window | [`pftk()`] | Padhye et al. 1998, RFC 5348 |
 //! | BBR's rate under loss | [`bbr()`] | Cardwell et al. 2016 |
+//! | goodput direct, over split TCP, over UDT | [`boost`] | as above; Yuan et al. 2025 |
 //! | UDT's rate increase | [`udt_alpha`], [`udt_recovery`] | Gu, Grossman 2007 |
 //! | duration of slow start | [`slow_start_time`] | RFC 5681, RFC 6928 |
 //! | duration of a transfer | [`transfer()`] | RFC 5681, Cardwell et al. 2000 |
@@ -29,6 +30,7 @@
 pub mod aim;
 mod bbr;
 mod bdp_report;
+pub mod boost;
 mod buffers;
 pub mod calc;
 mod figures;
@@ -46,8 +48,8 @@ mod wifi;
 mod window;
 
 pub use bbr::{
-    BBR_CWND_GAIN, BBR_PROBE_GAIN, BBR_STARTUP_GAIN, bbr, bbr_inflight, bbr_loss_limit,
-    bbr_probe_rtt_share, loss_budget_bbr,
+    BBR_ACCURATE_LOSS, BBR_CWND_GAIN, BBR_PROBE_GAIN, BBR_STARTUP_GAIN, bbr, bbr_inflight,
+    bbr_loss_limit, bbr_probe_rtt_share, loss_budget_bbr,
 };
 pub use bdp_report::{
     BDP_SCHEMA, BdpError, BdpLine, BdpReport, BuffersLine, LossLine, MAX_MTU, MAX_STREAMS, MIN_MTU,
@@ -64,7 +66,7 @@ pub use loss::{
     mathis_constant_for, mathis_for,
 };
 pub use payload::{ETHERNET_FRAMING, IpVersion, Payload, VLAN_TAG, share_of};
-pub use pftk::{RenoPath, linux_rto, loss_budget_pftk, pftk, pftk_simple};
+pub use pftk::{RenoPath, TIMEOUT_LOSS, linux_rto, loss_budget_pftk, pftk, pftk_simple};
 pub use ramp::{INITIAL_WINDOW_SEGMENTS, SlowStart, slow_start, slow_start_time};
 pub use short_path::{CACHES, SHORT_PATH_RATE, SHORT_RTT, is_short_path};
 pub use sliding_window::{SlidingWindow, Span, WindowInFlight, WindowRound};

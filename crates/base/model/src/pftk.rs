@@ -8,6 +8,10 @@
 use crate::loss::{loss_from_fraction, segments_rate};
 use units::{BitRate, ByteCount, LossRatio, Rtt};
 
+/// The loss ratio from which timeouts take much of the time, which Mathis' and CUBIC's equations
+/// leave out (section 3 of the paper).
+pub const TIMEOUT_LOSS: f64 = 0.02;
+
 /// A Reno sender and its path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RenoPath {

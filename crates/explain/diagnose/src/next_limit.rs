@@ -20,9 +20,6 @@ const HEADERS: u64 = 20 + 20 + 12;
 /// The ratio of expected to current goodput from which it counts as a gain.
 const WORTH: f64 = 1.02;
 
-/// The loss above which real BBR flows fall below the model.
-const BBR_BEARS: f64 = 0.1;
-
 /// The maximum number of streams recommended.
 const STREAMS: u32 = 8;
 
@@ -158,7 +155,7 @@ impl<'a> NextLimit<'a> {
         };
         let loss = predict::loss_ratio(self.o.m, self.o.e).unwrap_or(LossRatio::NONE);
         let rtt = self.goal.map_or(Rtt::ZERO, |goal| goal.rtt);
-        if loss.fraction() > BBR_BEARS {
+        if loss.fraction() > model::BBR_ACCURATE_LOSS {
             let why = "no prediction: above 10 % loss, BBR falls below its model";
             return remedy(Expectation::none(why));
         }

@@ -112,10 +112,6 @@ pub(crate) fn loss_range(m: &Measurement, e: &Evidence) -> Option<(BitRate, BitR
 /// hardly counts any more.
 const ENOUGH_EVENTS: f64 = 20.0;
 
-/// The loss ratio from which timeouts take much of the time, which Mathis' and CUBIC's equations
-/// leave out (Padhye et al., SIGCOMM 1998, section 3).
-const TIMEOUTS: f64 = 0.02;
-
 /// The goodput with timeouts, of which CUBIC's are Reno's: windows are small there.
 fn with_timeouts(mss: ByteCount, rtt: Rtt, p: LossRatio, o: &Observed<'_>) -> Option<Prediction> {
     let rto = model::linux_rto(rtt);
@@ -141,7 +137,7 @@ pub(crate) fn response(p: LossRatio, events: f64, o: &Observed<'_>) -> Option<Pr
     if o.facts.is_bbr() || (!is_known && events < ENOUGH_EVENTS) {
         return None;
     }
-    if p.fraction() >= TIMEOUTS {
+    if p.fraction() >= model::TIMEOUT_LOSS {
         return with_timeouts(mss, rtt, p, o);
     }
     let reno = model::mathis(mss, rtt, p)?;

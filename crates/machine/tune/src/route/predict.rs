@@ -84,14 +84,9 @@ impl Path {
 
     /// The rate of all connections once slow start is over; `None` without a model.
     pub(super) fn long(&self, of: &InForce) -> Option<BitRate> {
-        let Transfer { link, rtt, loss, .. } = self.transfer;
         let congestion = self.modelled(of)?;
-        let each = congestion.steady(&self.transfer)?;
-        let all = each.scaled(f64::from(self.streams)).min(link.scaled(1.0 - loss.fraction()));
-        Some(match congestion {
-            Congestion::Bbr => all.scaled(1.0 - model::bbr_probe_rtt_share(rtt)),
-            Congestion::Reno | Congestion::Cubic => all,
-        })
+        let (rate, _) = model::boost::long_rate(&self.transfer, congestion, self.streams)?;
+        Some(rate)
     }
 
     /// The mean rate of one transfer of the goal's size.

@@ -1,0 +1,221 @@
+use super::*;
+use crate::{IpVersion, Payload};
+
+const MSS: ByteCount = ByteCount::from_bytes(1448);
+
+fn path(rate: &str, rtt: &str, loss: &str) -> LongPath {
+    let payload = Payload::on_ethernet(1500, IpVersion::Ipv4);
+    LongPath {
+        rate: Estimate::exact(payload.goodput(rate.parse().unwrap()).unwrap()),
+        rtt: Estimate::exact(rtt.parse().unwrap()),
+        loss: Estimate::exact(loss.parse().unwrap()),
+        mss: MSS,
+    }
+}
+
+fn hosts(congestion: Congestion, window: Option<u64>) -> Connections {
+    let window = window.map(ByteCount::from_bytes);
+    Connections { congestion, window, program_window: None, count: 1 }
+}
+
+fn boxes(congestion: Congestion) -> Boxes {
+    let lan_rtt = Rtt::from_micros(200);
+    Boxes { congestion, window: None, lan_rtt, lan_rate: None, reduction: 1.0 }
+}
+
+/// Split over direct, and the split goodput in Mbit/s.
+fn gain(path: &LongPath, of: &Connections, boxes: &Boxes) -> (f64, f64) {
+    let (direct, split) = (direct(path, of).unwrap(), split(path, of, boxes).unwrap());
+    let mbit = split.rate.expected.as_f64() / 1e6;
+    (split.rate.expected.as_f64() / direct.rate.expected.as_f64(), mbit)
+}
+
+#[test]
+fn a_window_of_64_kib_gains_what_the_long_leg_has() {
+    // 64 KiB / 173 ms = 3.03 Mbit/s, and 94.1 x 0.99.
+    let small = hosts(Congestion::Cubic, Some(1 << 16));
+    let (factor, mbit) = gain(&path("100mbit", "173ms", "0"), &small, &boxes(Congestion::Cubic));
+    assert!((30.5..31.5).contains(&factor) && mbit >= 92.0, "{factor} {mbit}");
+    // 64 KiB / 100 ms = 5.24 Mbit/s, and 941 x 0.99.
+    let (factor, mbit) = gain(&path("1gbit", "100ms", "0"), &small, &boxes(Congestion::Cubic));
+    assert!((176.0..180.0).contains(&factor) && mbit >= 900.0, "{factor} {mbit}");
+}
+
+#[test]
+fn bbr_with_buffers_gains_nothing() {
+    for loss in ["0", "0.1%", "1%"] {
+        let path = path("1gbit", "100ms", loss);
+        let of = hosts(Congestion::Bbr, None);
+        let (factor, _) = gain(&path, &of, &boxes(Congestion::Bbr));
+        assert!((PAIR_PAYLOAD - 1e-6..1.0).contains(&factor), "{loss}: {factor}");
+        assert!(holds_path(&path, &of));
+    }
+}
+
+#[test]
+fn under_loss_the_gain_is_the_congestion_controls() {
+    // CUBIC at 100 ms: 4.5 Mbit/s at 0.1 %, 1.4 at 1 %.
+    for (loss, mbit) in [("0.1%", 4.5), ("1%", 1.4)] {
+        let path = path("1gbit", "100ms", loss);
+        let of = hosts(Congestion::Cubic, None);
+        let now = direct(&path, &of).unwrap();
+        assert!((now.rate.expected.as_f64() / 1e6 - mbit).abs() < 0.1, "{now:?}");
+        assert_eq!(now.bound, Bound::Congestion);
+        let (same, _) = gain(&path, &of, &boxes(Congestion::Cubic));
+        assert!((same - PAIR_PAYLOAD).abs() < 1e-6, "{same}");
+        assert!(gain(&path, &of, &boxes(Congestion::Bbr)).0 > 150.0);
+    }
+}
+
+#[test]
+fn the_near_leg_needs_a_short_rtt() {
+    // 64 KiB fill 1 Gbit/s over at most 0.52 ms.
+    let small = hosts(Congestion::Cubic, Some(1 << 16));
+    let far = Boxes { lan_rtt: Rtt::from_micros(5_200), ..boxes(Congestion::Cubic) };
+    let split = split(&path("1gbit", "100ms", "0"), &small, &far).unwrap();
+    assert_eq!(split.bound, Bound::Lan);
+    assert!((split.rate.expected.as_f64() / 1e6 - 100.8).abs() < 0.1, "{split:?}");
+}
+
+#[test]
+fn a_programs_own_window_spans_the_whole_path() {
+    // SFTP: 64 requests of 32 KiB over 173 ms are 97 Mbit/s, split or not.
+    let sftp = Connections {
+        program_window: Some(ByteCount::from_bytes(64 * (32 << 10))),
+        ..hosts(Congestion::Cubic, None)
+    };
+    let path = path("1gbit", "173ms", "0");
+    let now = direct(&path, &sftp).unwrap();
+    assert_eq!(now.bound, Bound::ProgramWindow);
+    assert!((now.rate.expected.as_f64() / 1e6 - 97.0).abs() < 0.1, "{now:?}");
+    let (factor, _) = gain(&path, &sftp, &boxes(Congestion::Bbr));
+    assert!((0.98..1.0).contains(&factor), "{factor}");
+    assert!(!holds_path(&path, &sftp));
+}
+
+#[test]
+fn compression_exceeds_the_path_up_to_the_local_network() {
+    let path = path("100mbit", "173ms", "0");
+    let of = hosts(Congestion::Cubic, Some(1 << 16));
+    let three = Boxes { reduction: 3.0, ..boxes(Congestion::Cubic) };
+    let (_, mbit) = gain(&path, &of, &three);
+    assert!((mbit - 94.15 * 3.0 * PAIR_PAYLOAD).abs() < 0.5, "{mbit}");
+    let slow = Boxes { lan_rate: Some("200mbit".parse().unwrap()), ..three };
+    let capped = split(&path, &of, &slow).unwrap();
+    assert_eq!((capped.bound, capped.rate.expected.bps()), (Bound::Lan, 200_000_000));
+    let no_number = Boxes { reduction: f64::NAN, ..three };
+    assert!(gain(&path, &of, &no_number).1 < 94.15);
+}
+
+#[test]
+fn a_copy_over_udt_bears_loss() {
+    let copied = udp_copy(&path("100mbit", "173ms", "1%")).unwrap().rate;
+    assert!(copied.expected.as_f64() > 85e6 && copied.low < copied.expected, "{copied:?}");
+    assert_eq!(udp_copy(&path("100mbit", "173ms", "21%")), None);
+    assert_eq!(udp_copy(&path("10gbit", "20ms", "0")).unwrap().bound, Bound::Cpu);
+}
+
+#[test]
+fn an_object_of_1_mb_takes_18_round_trips() {
+    let of = hosts(Congestion::Cubic, Some(1 << 16));
+    let size = ByteCount::from_bytes(1_000_000);
+    let far = object_time(&path("100mbit", "173ms", "0"), &of, size).unwrap();
+    assert!((2.9..3.4).contains(&far.expected), "{far:?}");
+    let edge = object_time(&path("100mbit", "4ms", "0"), &of, size).unwrap();
+    assert!(far.expected / edge.expected > 25.0, "{edge:?}");
+    assert_eq!(object_time(&path("100mbit", "4ms", "0"), &of, ByteCount::ZERO), None);
+}
+
+#[test]
+fn measured_loss_has_an_interval() {
+    let few = loss_estimate(1, 1_000).unwrap();
+    assert!(few.low.fraction() < 1e-4 && few.high.fraction() > 5e-3, "{few:?}");
+    let many = loss_estimate(10_000, 10_000_000).unwrap();
+    assert!(many.high.fraction() / many.low.fraction() < 1.05);
+    assert_eq!(loss_estimate(0, 0), None);
+    assert_eq!(loss_estimate(2, 1).unwrap().expected.fraction().round(), 1.0);
+}
+
+#[test]
+fn uncertain_inputs_widen_the_interval() {
+    let sure = path("100mbit", "173ms", "0.1%");
+    let vague = LongPath {
+        rtt: Estimate {
+            low: Rtt::from_micros(150_000),
+            high: Rtt::from_micros(250_000),
+            ..sure.rtt
+        },
+        loss: loss_estimate(10, 10_000).unwrap(),
+        ..sure
+    };
+    let of = hosts(Congestion::Cubic, None);
+    let [sure, vague] = [&sure, &vague].map(|path| direct(path, &of).unwrap().rate);
+    assert_eq!(sure.expected, vague.expected);
+    assert!(vague.low < sure.low && vague.high > sure.high, "{sure:?} {vague:?}");
+}
+
+proptest::proptest! {
+    #[test]
+    fn predictions_hold_the_bounds(mbit in 1u64..10_000, us in 200u64..1_000_000,
+                                   p in 0.0..0.15_f64, window in proptest::option::of(1u64 << 12..1 << 30),
+                                   count in 1u32..20, which in 0usize..3, lanes in 0usize..3) {
+        let path = LongPath {
+            rate: Estimate::exact(BitRate::from_bps(mbit * 1_000_000)),
+            rtt: Estimate::exact(Rtt::from_micros(us)),
+            loss: Estimate::exact(loss_from_fraction(p).unwrap()),
+            mss: MSS,
+        };
+        let of = Connections { count, ..hosts(Congestion::ALL[which], window) };
+        let now = direct(&path, &of).unwrap();
+        // Lanes that are the hosts' own, with their window.
+        let same = Boxes { window: of.window, lan_rtt: Rtt::from_micros(100), ..boxes(of.congestion) };
+        let other = boxes(Congestion::ALL[lanes]);
+        for predicted in [Some(now), split(&path, &of, &same), split(&path, &of, &other), udp_copy(&path)] {
+            let rate = predicted.unwrap().rate;
+            proptest::prop_assert!(rate.low <= rate.expected && rate.expected <= rate.high);
+            proptest::prop_assert!(rate.high <= path.rate.high, "{rate:?}");
+        }
+        let split = split(&path, &of, &same).unwrap();
+        if split.bound != Bound::Cpu {
+            let kept = split.rate.expected.as_f64() / now.rate.expected.as_f64();
+            proptest::prop_assert!(kept >= PAIR_PAYLOAD - 1e-3, "{kept}");
+        }
+    }
+
+    #[test]
+    fn goodput_falls_with_rtt_and_loss(us in 1_000u64..500_000, longer in 1u64..500_000,
+                                       p in 0.0..0.1_f64, more in 0.0..0.1_f64,
+                                       window in proptest::option::of(1u64 << 14..1 << 28), which in 0usize..3) {
+        let at = |us: u64, p: f64| {
+            let path = LongPath {
+                rate: Estimate::exact(BitRate::from_bps(1_000_000_000)),
+                rtt: Estimate::exact(Rtt::from_micros(us)),
+                loss: Estimate::exact(loss_from_fraction(p).unwrap()),
+                mss: MSS,
+            };
+            let of = hosts(Congestion::ALL[which], window);
+            [direct(&path, &of), split(&path, &of, &boxes(Congestion::Bbr))].map(|one| one.unwrap().rate.expected)
+        };
+        for ([here, far], lossy) in [(at(us, p), at(us + longer, p)), (at(us, p), at(us, p + more))]
+            .map(|(near, worse)| ([near[0], worse[0]], [near[1], worse[1]])) {
+            proptest::prop_assert!(here >= far, "{here} {far}");
+            proptest::prop_assert!(lossy[0] >= lossy[1], "{lossy:?}");
+        }
+    }
+
+    #[test]
+    fn any_numbers_are_answered(bps: u64, nanos: u64, p in 0.0..1.0_f64, mss: u64, window: Option<u64>,
+                                program: Option<u64>, count: u32, reduction: f64) {
+        let path = LongPath {
+            rate: Estimate::exact(BitRate::from_bps(bps)),
+            rtt: Estimate::exact(Rtt::from_nanos(nanos)),
+            loss: Estimate::exact(loss_from_fraction(p).unwrap()),
+            mss: ByteCount::from_bytes(mss),
+        };
+        let program_window = program.map(ByteCount::from_bytes);
+        let of = Connections { count, program_window, ..hosts(Congestion::Cubic, window) };
+        let boxes = Boxes { reduction, ..boxes(Congestion::Bbr) };
+        let _ = (direct(&path, &of), split(&path, &of, &boxes), udp_copy(&path));
+        let _ = object_time(&path, &of, ByteCount::from_bytes(mss));
+    }
+}
