@@ -44,6 +44,10 @@ fields! {
     Drain = "drain_s",
     /// The maximum number of flows at a time.
     MaxFlows = "max_flows",
+    /// The ratio by which data shrinks.
+    Compressible = "compressible",
+    /// The size of an object.
+    Object = "object",
     /// A connection of a file with several.
     Connection = "connection",
     /// Files to read.

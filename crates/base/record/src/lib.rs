@@ -11,6 +11,7 @@
 
 mod activity;
 mod baseline;
+mod boost_plan;
 mod capture_point;
 mod caveat;
 mod check;
@@ -55,6 +56,10 @@ pub use baseline::{
     ComparedCondition, ComparedRise, ConditionFactor, RttSource, ServerCandidate, ServerChoice,
     TestCondition,
 };
+pub use boost_plan::{
+    BOOST_PLAN_SCHEMA, BOOST_WORTH, BoostKind, BoostObject, BoostOption, BoostPath, BoostPlan,
+    BoostReason, BoostSource, BoostTransfer, PredictionInterval, TrafficShares,
+};
 pub use capture_point::CapturePoint;
 pub use caveat::Caveat;
 pub use check::{Area, Check, CheckCommand, Verdict};
@@ -73,7 +78,7 @@ pub use level_comparison::LevelComparison;
 pub use live_capture::{
     CAPTURE_SCHEMA, CaptureReport, INTERFACES_SCHEMA, InterfaceTraffic, InterfacesReport,
 };
-pub use next_command::{Action, AlsoShows, CommandHost, NextCommand};
+pub use next_command::{Action, AlsoShows, CommandHost, NextCommand, path_flags};
 pub use path::{
     Achieved, Drops, Lateness, PathChange, PathDriver, PathReport, RequestedDirection,
     RequestedPath,

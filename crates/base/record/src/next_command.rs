@@ -172,13 +172,13 @@ impl Action {
             Action::Test(spec, also) => test(spec, *also),
             Action::FindRate(spec) => find_rate(spec),
             Action::TunePlan { rate, rtt, streams } => {
-                let mut words = with("tune plan", &target(*rate, *rtt));
+                let mut words = with("tune plan", &path_flags(*rate, *rtt));
                 if *streams > 1 {
                     words.extend(["-P".to_owned(), streams.min(&65_535).to_string()]);
                 }
                 words
             }
-            Action::CheckHost { rate, rtt } => with("doctor", &target(*rate, *rtt)),
+            Action::CheckHost { rate, rtt } => with("doctor", &path_flags(*rate, *rtt)),
             Action::CheckPath { host, port } => {
                 // A name that looks like a flag is the value of one.
                 let mut words = with("doctor", &[format!("--to={}", named(host))]);
@@ -240,8 +240,9 @@ fn port_flag(port: u16) -> Vec<String> {
     vec!["-p".to_owned(), port.to_string()]
 }
 
-/// `--rate 94.1mbit --rtt 173ms`, to three digits.
-fn target(rate: BitRate, rtt: Rtt) -> Vec<String> {
+/// The flags of a path, `--rate 94.1mbit --rtt 173ms`, to three digits.
+#[must_use]
+pub fn path_flags(rate: BitRate, rtt: Rtt) -> Vec<String> {
     let word = |text: String| {
         let text = text.replace(' ', "").replace('µ', "u").to_lowercase();
         text.strip_suffix("bit/s").map(|rate| format!("{rate}bit")).unwrap_or(text)

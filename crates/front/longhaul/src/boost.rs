@@ -17,6 +17,7 @@
 
 mod event;
 mod ingress;
+pub mod plan;
 pub mod program;
 mod request;
 mod running;

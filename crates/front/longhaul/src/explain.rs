@@ -13,8 +13,8 @@
 //! # Ok::<(), longhaul::Problem>(())
 //! ```
 
-mod capture;
-mod recording;
+pub(crate) mod capture;
+pub(crate) mod recording;
 mod tool_result;
 
 pub use capture::is_capture;

@@ -113,6 +113,8 @@ pub enum Request {
     Copy(copy::CopyRequest),
     /// A box of a pair that splits TCP connections.
     Boost(Box<boost::BoostRequest>),
+    /// What would accelerate a transfer, by how much, and why not.
+    BoostPlan(Box<boost::plan::PlanRequest>),
     /// A calculation.
     Calc(calc::CalcRequest),
     /// Bandwidth-delay product, window and buffers of a path.
@@ -129,6 +131,8 @@ pub enum Event {
     Baseline(baseline::BaselineEvent),
     /// Events of [`boost::run`].
     Boost(boost::BoostEvent),
+    /// Events of [`boost::plan::run`].
+    BoostPlan(boost::plan::PlanEvent),
     /// Events of [`capture::run`].
     Capture(capture::CaptureEvent),
     /// Events of [`explain::run`].
@@ -174,6 +178,8 @@ pub enum Document {
     Baseline(Box<record::BaselineReport>),
     /// Document of [`boost::run`].
     Boost(boost::BoostDocument),
+    /// Document of [`boost::plan::run`].
+    BoostPlan(Box<record::BoostPlan>),
     /// Document of [`capture::run`].
     Capture(capture::CaptureDocument),
     /// Document of [`explain::run`].
@@ -239,6 +245,7 @@ impl Request {
         match self {
             Request::Baseline(request) => request.check()?,
             Request::Boost(request) => request.check()?,
+            Request::BoostPlan(request) => request.check()?,
             Request::Capture(request) => request.check()?,
             Request::Explain(request) => request.check()?,
             Request::Interfaces => {}
@@ -288,6 +295,10 @@ pub fn run(
             &mut |event| on_event(Event::Baseline(event)),
             stop,
         )?)),
+        Request::BoostPlan(request) => {
+            let on_event = &mut |event| on_event(Event::BoostPlan(event));
+            Document::BoostPlan(Box::new(boost::plan::run(&request, on_event, stop)?))
+        }
         Request::Boost(request) => {
             let on_event = &mut |event| on_event(Event::Boost(event));
             Document::Boost(boost::run(&request, on_event, stop)?)

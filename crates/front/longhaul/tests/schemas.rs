@@ -19,6 +19,7 @@ fn schemas() -> BTreeMap<&'static str, Schema> {
         ("baseline-1", schema_for!(record::BaselineReport)),
         ("bdp-1", schema_for!(model::BdpReport)),
         ("boost-1", schema_for!(boost::BoostDocument)),
+        ("boost-plan-1", schema_for!(record::BoostPlan)),
         ("boost-event-1", schema_for!(boost::BoostLine<'static>)),
         ("calc-1", schema_for!(model::calc::CalcResult)),
         ("capture-1", schema_for!(capture::CaptureDocument)),

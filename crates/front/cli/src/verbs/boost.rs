@@ -4,6 +4,7 @@ mod far;
 mod lines;
 mod near;
 mod pair;
+mod plan;
 mod run;
 mod settings;
 
@@ -28,6 +29,7 @@ pub(crate) struct BoostArgs {
 
 const EXAMPLES: &str = "\
 Examples:
+  longhaul boost plan --link rate=100mbit,rtt=173ms --window 64KiB
   longhaul boost pair --far far.example --forward 8080:origin.example:80
   longhaul boost far --listen 0.0.0.0:7425 --key-file far.key --allow origin.example:80
   longhaul boost near --far far.example --key-file near.key --forward 8080:origin.example:80
@@ -40,6 +42,7 @@ enum BoostVerb {
     Far(far::FarArgs),
     Run(run::RunArgs),
     Pair(pair::PairArgs),
+    Plan(plan::PlanArgs),
 }
 
 pub(crate) fn run(args: &BoostArgs, console: &mut Console) -> Outcome {
@@ -48,6 +51,7 @@ pub(crate) fn run(args: &BoostArgs, console: &mut Console) -> Outcome {
         BoostVerb::Far(args) => far::run(args, console),
         BoostVerb::Run(args) => run::run(args),
         BoostVerb::Pair(args) => pair::run(args, console),
+        BoostVerb::Plan(args) => plan::run(args, console),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Explains the largest TCP streams of a capture file.
 
 use super::{MAX_TRANSFERS, Transfer, Transfers, unreadable};
-use crate::pcap::{OnRead, Rules, analyse};
+use crate::pcap::{Capture, OnRead, Rules, analyse};
 use crate::{Field, Problem, StopFlag};
 use capture::file::{Decompressed, HEAD, is_capture as is_capture_head};
 use host::file;
@@ -19,13 +19,23 @@ pub fn is_capture(path: &Path) -> bool {
     is_capture_head(&head) || (read.is_err() && head.is_empty())
 }
 
-/// Explains the largest streams, or the one that was selected.
-pub(super) fn explain(
+/// Transfers of a capture, and everything that it counts.
+pub(crate) struct ReadCapture {
+    /// The largest transfers, or the one that was selected; maybe none.
+    pub(crate) transfers: Transfers,
+    /// The lower port of each transfer, which is the service's.
+    pub(crate) service_ports: Vec<Option<u16>>,
+    /// The capture as a whole.
+    pub(crate) capture: Capture,
+}
+
+/// Reads the largest streams, or the one that was selected.
+pub(crate) fn read(
     path: &Path,
     which: Option<&str>,
     on_read: OnRead<'_>,
     stop: &StopFlag,
-) -> Result<Transfers, Problem> {
+) -> Result<ReadCapture, Problem> {
     let stream = |which: &str| {
         let wrong = || {
             let message = "a connection of a capture is a TCP stream";
@@ -40,23 +50,40 @@ pub(super) fn explain(
         Some(stream) => vec![vec![stream]],
     };
     let explained = analysis.explain(path, &wanted, on_read, stop)?;
+    let first = wanted.first().and_then(|transfer| transfer.first());
+    let test = first.map(|stream| analysis.test_sentences(*stream)).unwrap_or_default();
+    let count = explained.len();
+    let service_port = |streams: &[u32]| {
+        let (key, _) = analysis.streams.get(*streams.first()?)?;
+        Some(key.a_port.min(key.b_port))
+    };
+    let (mut transfers, mut service_ports) = (Vec::new(), Vec::new());
+    for one in explained.into_iter().take(MAX_TRANSFERS) {
+        service_ports.push(service_port(&one.streams));
+        transfers.push(Transfer { name: named(&one.streams), measurement: one.measurement });
+    }
     let notes = analysis.capture.notes();
-    if explained.is_empty() {
-        let notes: String = notes.iter().map(|note| format!("; {note}")).collect();
+    let transfers = Transfers { is_capture: true, transfers, count, notes, test };
+    Ok(ReadCapture { transfers, service_ports, capture: analysis.capture })
+}
+
+/// Explains the largest streams, or the one that was selected.
+pub(super) fn explain(
+    path: &Path,
+    which: Option<&str>,
+    on_read: OnRead<'_>,
+    stop: &StopFlag,
+) -> Result<Transfers, Problem> {
+    let found = read(path, which, on_read, stop)?.transfers;
+    if found.count == 0 {
+        let notes: String = found.notes.iter().map(|note| format!("; {note}")).collect();
         return Err(unreadable(format!(
             "{} has no TCP stream with data to explain{}",
             path.display(),
             notes.trim_end_matches('.')
         )));
     }
-    let first = wanted.first().and_then(|transfer| transfer.first());
-    let test = first.map(|stream| analysis.test_sentences(*stream)).unwrap_or_default();
-    let count = explained.len();
-    let transfers = explained
-        .into_iter()
-        .take(MAX_TRANSFERS)
-        .map(|one| Transfer { name: named(&one.streams), measurement: one.measurement });
-    Ok(Transfers { is_capture: true, transfers: transfers.collect(), count, notes, test })
+    Ok(found)
 }
 
 /// `stream 3`, or `streams 3, 4, 5`.

@@ -5,6 +5,7 @@ use crate::{Field, Problem};
 use record::{ConnectionId, Finding};
 use report::untrusted;
 use serde::Serialize;
+use std::net::SocketAddr;
 use std::path::Path;
 use store::RecordedConnection;
 use watch::Transfer;
@@ -77,6 +78,33 @@ pub(super) fn explain(path: &Path, which: Option<&str>) -> Result<Explained, Pro
         interval_s: head.interval_s,
         connections: all.into_iter().map(|(one, transfer)| of(one, transfer)).collect(),
     }))
+}
+
+/// The connections with traffic, the largest first, or the one that was selected, each with the
+/// lower one of its ports.
+pub(crate) fn transfers(
+    path: &Path,
+    which: Option<&str>,
+) -> Result<Vec<(super::Transfer, Option<u16>)>, Problem> {
+    let recording = store::load_recording(path).map_err(unreadable)?;
+    let head = &recording.head;
+    let mut all: Vec<(&RecordedConnection, Transfer)> = recording
+        .connections
+        .iter()
+        .filter_map(|one| Some((one, watch::transfer(&one.who, &one.samples, Some(head))?)))
+        .collect();
+    if let Some(which) = which {
+        let selected = select(&all, which)?;
+        all = vec![all.swap_remove(selected)];
+    }
+    all.sort_by_key(|(_, one)| std::cmp::Reverse(one.measurement.received()));
+    let of = |(one, transfer): (&RecordedConnection, Transfer)| {
+        let ends = [&one.who.local, &one.who.remote].map(|end| end.parse::<SocketAddr>().ok());
+        let port = ends.into_iter().flatten().map(|end| end.port()).min();
+        let name = format!("{} to {}", one.who.local, one.who.remote);
+        (super::Transfer { name, measurement: transfer.measurement }, port)
+    };
+    Ok(all.into_iter().take(super::MAX_TRANSFERS).map(of).collect())
 }
 
 /// The place of a connection by its number from 1, its id, or its local or remote address.

@@ -1,0 +1,204 @@
+//! What a plan is asked for.
+
+use crate::explain::ExplainRequest;
+use crate::{Field, Problem};
+use model::Congestion;
+use record::RoutePrefix;
+use serde::{Deserialize, Serialize};
+use units::{BitRate, ByteCount, Rtt};
+
+/// The most that text shrinks with zstd, and more than any mixture of files.
+const MAX_REDUCTION: f64 = 1000.0;
+/// Maximum duration of the test to a host, s.
+const MAX_SECONDS: f64 = 300.0;
+
+/// Options that would accelerate transfers. [`PlanRequest::new`] has the defaults.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlanRequest {
+    /// What the path is known from.
+    pub source: PlanSource,
+    /// The bottleneck's rate in IP bytes, where a file or a test does not show it.
+    #[serde(default)]
+    pub rate: Option<BitRate>,
+    /// What the options are computed with.
+    #[serde(default)]
+    pub settings: PlanSettings,
+}
+
+/// What a path is known from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PlanSource {
+    /// A path.
+    Link(PlannedLink),
+    /// A file.
+    File(PlannedFile),
+    /// A test to a server.
+    Host(PlannedHost),
+}
+
+/// A path, and the hosts at its ends.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlannedLink {
+    /// The path in the syntax of a lab's link.
+    pub path: String,
+    /// True for data from the path's far end.
+    #[serde(default)]
+    pub reverse: bool,
+    /// The window of each connection; `None` where it holds the path.
+    #[serde(default)]
+    pub window: Option<ByteCount>,
+    /// What the program keeps in flight on each connection.
+    #[serde(default)]
+    pub program_window: Option<ByteCount>,
+    /// The sending host's congestion control.
+    #[serde(default = "cubic")]
+    pub congestion: Congestion,
+    /// Parallel connections.
+    #[serde(default = "one")]
+    pub streams: u32,
+}
+
+const fn cubic() -> Congestion {
+    Congestion::Cubic
+}
+
+const fn one() -> u32 {
+    1
+}
+
+impl PlannedLink {
+    /// A path with hosts that have CUBIC and windows that hold it.
+    pub fn new(path: impl Into<String>) -> Self {
+        PlannedLink {
+            path: path.into(),
+            reverse: false,
+            window: None,
+            program_window: None,
+            congestion: cubic(),
+            streams: one(),
+        }
+    }
+}
+
+/// A file to explain.
+pub type PlannedFile = ExplainRequest;
+
+/// A test to a server.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PlannedHost {
+    /// The server.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// True for data from the server.
+    pub reverse: bool,
+    /// Duration of the test, s.
+    pub seconds: f64,
+    /// Parallel connections.
+    pub streams: u32,
+    /// The congestion control; `None` for the host's.
+    pub congestion: Option<String>,
+    /// Socket buffers; `None` for autotuning.
+    pub window: Option<ByteCount>,
+}
+
+impl Default for PlannedHost {
+    fn default() -> Self {
+        PlannedHost::new("")
+    }
+}
+
+impl PlannedHost {
+    /// Ten seconds of one connection.
+    pub fn new(host: impl Into<String>) -> Self {
+        PlannedHost {
+            host: host.into(),
+            port: 5201,
+            reverse: false,
+            seconds: 10.0,
+            streams: 1,
+            congestion: None,
+            window: None,
+        }
+    }
+}
+
+/// What the options are computed with.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PlanSettings {
+    /// RTT between hosts and boxes.
+    pub lan_rtt: Rtt,
+    /// Rate between them; `None` if it is no limit.
+    pub lan_rate: Option<BitRate>,
+    /// The ratio by which the data shrinks with zstd; `None` leaves compression out.
+    pub compressible: Option<f64>,
+    /// RTT to an edge cache; `None` leaves it out.
+    pub edge_rtt: Option<Rtt>,
+    /// Size of an object of the edge.
+    pub object: ByteCount,
+    /// The destination of the transfer, for the settings of its route.
+    pub route: Option<RoutePrefix>,
+}
+
+impl Default for PlanSettings {
+    fn default() -> Self {
+        PlanSettings {
+            lan_rtt: Rtt::from_micros(200),
+            lan_rate: None,
+            compressible: None,
+            edge_rtt: None,
+            object: ByteCount::from_bytes(1_000_000),
+            route: None,
+        }
+    }
+}
+
+impl PlanRequest {
+    /// With the default settings.
+    #[must_use]
+    pub fn new(source: PlanSource) -> Self {
+        PlanRequest { source, rate: None, settings: PlanSettings::default() }
+    }
+
+    /// Checks the fields before anything is opened.
+    ///
+    /// # Errors
+    /// The invalid field, and the values that it accepts.
+    pub fn check(&self) -> Result<(), Problem> {
+        let wrong = |field, message: &str, accepted: &str| {
+            Err(Problem::field(field, message, accepted.to_owned()))
+        };
+        let PlanSettings { lan_rtt, lan_rate, compressible, edge_rtt, object, .. } = self.settings;
+        if compressible.is_some_and(|ratio| !(1.0..=MAX_REDUCTION).contains(&ratio)) {
+            return wrong(Field::Compressible, "the ratio is out of range", "1 to 1000, as in 2.5");
+        }
+        if lan_rtt == Rtt::ZERO || edge_rtt == Some(Rtt::ZERO) {
+            return wrong(Field::Rtt, "an RTT of zero", "a time such as 0.2ms");
+        }
+        if [self.rate, lan_rate].contains(&Some(BitRate::ZERO)) {
+            return wrong(Field::Rate, "a rate of zero", "a rate such as 100mbit");
+        }
+        if object == ByteCount::ZERO {
+            return wrong(Field::Object, "an object without bytes", "a size such as 1MB");
+        }
+        match &self.source {
+            PlanSource::Link(link) => {
+                if [link.window, link.program_window].contains(&Some(ByteCount::ZERO)) {
+                    return wrong(Field::Window, "a window of zero", "a size such as 64KiB");
+                }
+            }
+            PlanSource::File(file) => file.check()?,
+            PlanSource::Host(host) => {
+                if !(host.seconds > 0.0 && host.seconds <= MAX_SECONDS) {
+                    return wrong(Field::Seconds, "the duration is out of range", "1 to 300 s");
+                }
+            }
+        }
+        Ok(())
+    }
+}

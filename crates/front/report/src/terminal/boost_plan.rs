@@ -1,0 +1,225 @@
+//! The options that would accelerate a transfer: a table, the cheapest first, then why not or how.
+
+use super::doctor::{SHELL, pasted};
+use super::tune::row;
+use super::{
+    Style,
+    line::{Line, block, labelled},
+    style,
+};
+use record::{
+    BoostKind, BoostOption, BoostPath, BoostPlan, BoostSource, BoostTransfer, PredictionInterval,
+    TrafficShares,
+};
+use units::{BitRate, percent};
+
+/// Right ends of goodput, interval and factor.
+const COLUMNS: [usize; 3] = [30, 56, 68];
+
+/// The whole plan.
+#[must_use]
+pub fn boost_plan(plan: &BoostPlan, style: &Style) -> String {
+    let source = match &plan.source {
+        BoostSource::Link(link) => format!("the path {link}"),
+        BoostSource::File(file) => file.clone(),
+        BoostSource::Host(host) => format!("a test to {host}"),
+    };
+    let mut lines = row(style, "Plan for", style::PLAIN, &source);
+    if let Some(traffic) = &plan.traffic {
+        lines.extend(row(style, "Traffic", style::PLAIN, &shares(traffic)));
+    }
+    for transfer in &plan.transfers {
+        lines.extend(of_transfer(transfer, style));
+    }
+    if plan.transfers.is_empty() {
+        lines.extend(row(style, "TCP", style::WARN, "no transfer over TCP to accelerate"));
+    }
+    for note in &plan.notes {
+        lines.extend(row(style, "Note", style::DIM, note));
+    }
+    block(lines)
+}
+
+/// The shares of a capture's bytes.
+fn shares(of: &TrafficShares) -> String {
+    let mut parts = vec![format!("{} of {} over TCP", percent(of.tcp), of.bytes.decimal())];
+    if of.quic > 0.0 {
+        parts.push(format!("{} QUIC, which no pair splits", percent(of.quic)));
+    }
+    if of.other_udp > 0.0 {
+        parts.push(format!("{} other UDP", percent(of.other_udp)));
+    }
+    if of.parallel_tcp > 0.0 {
+        let share = percent(of.parallel_tcp);
+        parts.push(format!("{share} in parallel connections already, which gain less"));
+    }
+    if of.encrypted_tcp > 0.0 {
+        parts.push(format!("{} encrypted, which does not compress", percent(of.encrypted_tcp)));
+    }
+    parts.join("; ")
+}
+
+fn of_transfer(transfer: &BoostTransfer, style: &Style) -> Vec<Line> {
+    let mut lines = vec![Line::new(style)];
+    if !transfer.name.is_empty() {
+        lines.extend(row(style, "Transfer", style::STRONG, &transfer.name));
+    }
+    lines.extend(row(style, "Path", style::PLAIN, &path(&transfer.path)));
+    if let Some(finding) = &transfer.finding {
+        lines.extend(row(style, "Finding", style::PLAIN, finding));
+    }
+    lines.push(Line::new(style));
+    let mut head = Line::new(style).put(style::DIM, "Option");
+    for (title, end) in ["Goodput", "Interval", "Factor"].into_iter().zip(COLUMNS) {
+        head = head.right(style::DIM, title, end);
+    }
+    lines.push(head);
+    for option in &transfer.options {
+        lines.push(figures(option, transfer.recommended == Some(option.kind), style));
+        lines.extend(why(option, style));
+    }
+    lines.push(Line::new(style));
+    let advice = match transfer.recommended {
+        Some(kind) => format!("{}: the cheapest option within a tenth of the best", kind.name()),
+        None => "no option brings a predicted gain".to_owned(),
+    };
+    lines.extend(row(style, "Choose", style::STRONG, &advice));
+    lines
+}
+
+fn path(path: &BoostPath) -> String {
+    let mut parts = Vec::new();
+    parts.push(match &path.rate_bps {
+        Some(rate) => format!("{} of TCP payload", rate.expected),
+        None => "unknown rate".to_owned(),
+    });
+    if let Some(rtt) = &path.rtt_ms {
+        let ms = |ms: f64| units::significant(ms, 3);
+        parts.push(match rtt.low < rtt.high {
+            true => format!("RTT {} to {} ms", ms(rtt.low), ms(rtt.high)),
+            false => format!("RTT {} ms", ms(rtt.expected)),
+        });
+    }
+    parts.push(format!("loss {}", percent(path.loss.expected.fraction())));
+    parts.extend(path.congestion.clone());
+    parts.extend(path.window_bytes.map(|window| format!("a window of {window}")));
+    let program = path.program_window_bytes;
+    parts.extend(program.map(|window| format!("{window} in flight by the program")));
+    if path.streams > 1 {
+        parts.push(format!("{} connections", path.streams));
+    }
+    parts.join(", ")
+}
+
+fn figures(option: &BoostOption, is_recommended: bool, style: &Style) -> Line {
+    let tone = if is_recommended { style::STRONG } else { style::PLAIN };
+    let line = Line::new(style).put(tone, option.kind.name());
+    let (Some(rate), Some(factor)) = (&option.goodput_bps, &option.factor) else {
+        return line.right(style::DIM, "no prediction", COLUMNS[0]);
+    };
+    line.right(tone, &rate.expected.to_string(), COLUMNS[0])
+        .right(style::DIM, &range(rate), COLUMNS[1])
+        .right(tone, &times(factor.expected), COLUMNS[2])
+}
+
+fn range(rate: &PredictionInterval<BitRate>) -> String {
+    format!("{} to {}", rate.low, rate.high)
+}
+
+fn times(factor: f64) -> String {
+    let digits = if factor < 9.95 { 1 } else { 0 };
+    format!("x {factor:.digits$}")
+}
+
+/// Why there is no gain, or what the option is and its commands.
+fn why(option: &BoostOption, style: &Style) -> Vec<Line> {
+    let text = match (&option.object, option.reason) {
+        (_, Some(reason)) => reason.sentence().to_owned(),
+        (Some(object), None) => format!(
+            "{}; {} in {} s instead of {} s",
+            option.about,
+            object.bytes.decimal(),
+            units::significant(object.then_s, 3),
+            units::significant(object.now_s, 3)
+        ),
+        (None, None) => option.about.clone(),
+    };
+    let mut lines = labelled(style, 2, (style::DIM, ""), 4, (style::DIM, &text));
+    if option.kind == BoostKind::CompressedPair && option.reason.is_some() {
+        lines.extend(labelled(style, 2, (style::DIM, ""), 4, (style::DIM, &option.about)));
+    }
+    lines.extend(option.commands.iter().flat_map(|command| pasted(command, SHELL, style)));
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use record::{BoostReason, TrafficShares};
+    use units::{ByteCount, LossRatio};
+
+    fn option(kind: BoostKind, mbit: u64, factor: f64, reason: Option<BoostReason>) -> BoostOption {
+        let rate = BitRate::from_bps(mbit * 1_000_000);
+        let exact = |of| PredictionInterval { expected: of, low: of, high: of };
+        BoostOption {
+            kind,
+            goodput_bps: Some(exact(rate)),
+            factor: Some(PredictionInterval { expected: factor, low: factor, high: factor }),
+            object: None,
+            reason,
+            about: "a box near each host".to_owned(),
+            commands: vec!["longhaul boost pair --far FAR".to_owned()],
+        }
+    }
+
+    #[test]
+    fn options_are_rows_with_a_reason_or_a_command() {
+        let none = LossRatio::NONE;
+        let transfer = BoostTransfer {
+            name: "stream 3".to_owned(),
+            limit: None,
+            confidence: None,
+            finding: Some("Rwnd-limited\u{1b}[2J".to_owned()),
+            path: BoostPath {
+                rate_bps: None,
+                rtt_ms: Some(PredictionInterval { expected: 173.0, low: 173.0, high: 200.0 }),
+                loss: PredictionInterval { expected: none, low: none, high: none },
+                congestion: Some("cubic".to_owned()),
+                window_bytes: Some(ByteCount::from_bytes(65_536)),
+                program_window_bytes: None,
+                streams: 1,
+            },
+            options: vec![
+                option(BoostKind::Nothing, 3, 1.0, Some(BoostReason::AsItIs)),
+                option(BoostKind::Pair, 94, 31.02, None),
+            ],
+            recommended: Some(BoostKind::Pair),
+        };
+        let mut plan = BoostPlan {
+            schema: String::new(),
+            version: String::new(),
+            source: BoostSource::File("trace.pcap".to_owned()),
+            transfers: vec![transfer],
+            traffic: Some(TrafficShares {
+                bytes: ByteCount::from_bytes(1_000_000),
+                tcp: 0.4,
+                quic: 0.6,
+                other_udp: 0.0,
+                parallel_tcp: 0.1,
+                encrypted_tcp: 0.4,
+            }),
+            notes: Vec::new(),
+        };
+        let text = boost_plan(&plan, &Style { colour: false, width: 100, unicode: true });
+        for shown in ["60 % QUIC", "RTT 173 to 200 ms", "x 31", "94 Mbit/s", "boost pair --far FAR"]
+        {
+            assert!(text.contains(shown), "{shown}: {text}");
+        }
+        assert!(!text.contains('\u{1b}') && text.contains("the transfer as it is"), "{text}");
+        plan.transfers.clear();
+        assert!(
+            boost_plan(&plan, &Style { colour: false, width: 100, unicode: true })
+                .contains("no transfer over TCP")
+        );
+    }
+}
