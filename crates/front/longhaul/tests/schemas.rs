@@ -196,6 +196,10 @@ fn documents_are_valid() {
     let port = listener.local_addr().unwrap().port();
     let ping = json!({"host": "127.0.0.1", "method": {"tcp": port}, "count": 2, "interval": 0.01});
     assert_valid("ping-1", &document(json!({ "ping": ping })));
+    let link = json!({"link": {"path": "rate=100mbit,rtt=173ms", "window": 65536}});
+    let settings = json!({"compressible": 2.5, "edge_rtt": 4_000_000});
+    let plan = json!({"boost-plan": {"source": link, "settings": settings}});
+    assert_valid("boost-plan-1", &document(plan));
     assert_valid("study-list-1", &document(json!("study-list")));
     let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../cli/tests/corpus/loss-middle.pcap.gz");
     let explained = document(json!({"explain": {"file": corpus}}));

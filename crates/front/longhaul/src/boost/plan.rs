@@ -116,7 +116,7 @@ fn of_host(
         request.transfer.direction = Direction::Reverse;
     }
     let document = test::run(&request, &mut |event| on_event(PlanEvent::Test(event)), stop)
-        .map_err(|problem| without_server(problem, host))?;
+        .map_err(without_server)?;
     let TestDocument::Once(result) = document else {
         return Err(Problem::new(crate::Fault::Internal, "one test has another result"));
     };
@@ -127,7 +127,7 @@ fn of_host(
 }
 
 /// The problem of a test, with what a plan can be made from instead.
-fn without_server(problem: Problem, host: &PlannedHost) -> Problem {
+fn without_server(problem: Problem) -> Problem {
     if problem.fault != crate::Fault::Peer {
         return problem;
     }

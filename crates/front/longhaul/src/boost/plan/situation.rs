@@ -162,7 +162,9 @@ impl Situation {
             connections,
             verdict,
             is_encrypted: ENCRYPTED_PORTS.contains(&port),
-            target: Some((m.spec.target.clone(), m.spec.port)).filter(|(host, _)| !host.is_empty()),
+            // A file names it, and commands to paste have it.
+            target: Some((m.spec.target.clone(), m.spec.port))
+                .filter(|(host, _)| remote::check_host(host).is_ok()),
             sends,
             send_window: send_window.map(|[_, _, most]| {
                 share_of_buffer(ByteCount::from_bytes(most), AUTOTUNED_SEND_SHARE)

@@ -161,3 +161,21 @@ fn a_host_without_a_server_is_one_error() {
     let line = problem.unwrap_err().to_string();
     assert!(line.contains("longhaul server") && line.lines().count() == 1, "{line}");
 }
+
+#[test]
+fn a_file_adds_no_words_to_commands() {
+    let mut measurement = record::Measurement::default();
+    for (name, is_host) in [
+        ("a.example", true),
+        ("2001:db8::1", true),
+        ("--ssh=evil", false),
+        ("x; rm -rf ~", false),
+        ("", false),
+    ] {
+        measurement.spec.target = name.to_owned();
+        let situation = Situation::of_transfer(String::new(), &measurement, None, None);
+        assert_eq!(situation.target.is_some(), is_host, "{name}");
+        let command = commands::copy(&situation).remove(0);
+        assert!(is_host || command == "longhaul copy FILE HOST:", "{command}");
+    }
+}
