@@ -169,14 +169,14 @@ impl BoostReason {
             BoostReason::Ciphertext => "encrypted data does not compress; as the pair alone",
             BoostReason::WindowRemains => {
                 "a window or a buffer is the limit, and no metric of a route raises one: longhaul \
-                 tune plan without --route does, on that host"
+                 tune plan for that host's sysctls does"
             }
             BoostReason::NotCongestion => "the congestion control is not the limit",
             BoostReason::Parallel => "the transfer has as many connections as programs open",
             BoostReason::Lan => "the network between hosts and boxes would be the limit",
             BoostReason::BoxCpu => "the CPUs of the boxes would be the limit",
             BoostReason::RateUnknown => {
-                "no prediction: the transfer does not show the bottleneck's rate; give --rate"
+                "no prediction: the transfer does not show the bottleneck's rate; name it"
             }
             BoostReason::RttUnknown => "no prediction: the RTT is unknown",
             BoostReason::LimitUnknown => "no prediction: the limit of the transfer is unknown",

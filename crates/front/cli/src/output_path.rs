@@ -40,7 +40,7 @@ mod tests {
     use std::any::TypeId;
 
     /// Flags whose paths are read, or written to without a name (`doctor --disk`).
-    const INPUTS: [&str; 44] = [
+    const INPUTS: [&str; 45] = [
         "baseline --compare",
         "baseline --notes",
         "baseline --servers",
@@ -48,6 +48,7 @@ mod tests {
         "boost far --key-file",
         "boost near --key-file",
         "boost near --token-file",
+        "boost plan target",
         "boost run --key-file",
         "copy --token-file",
         "doctor --disk",

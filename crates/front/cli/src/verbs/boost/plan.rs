@@ -49,7 +49,8 @@ pub(super) struct PlanArgs {
     #[arg(long, short, value_name = "PORT", default_value_t = 5201, help_heading = "Test")]
     port: u16,
     /// Duration of the test, in seconds
-    #[arg(long, short, value_name = "SECONDS", default_value_t = 10.0, help_heading = "Test")]
+    #[arg(long, short, value_name = "SECONDS", value_parser = seconds, default_value = "10")]
+    #[arg(help_heading = "Test")]
     time: f64,
     /// Explain this connection of a file with several
     #[arg(long, value_name = "WHICH", help_heading = "Test")]
@@ -177,4 +178,9 @@ fn source(args: &PlanArgs) -> Result<PlanSource, Failure> {
         window: args.window,
         ..PlannedHost::new(host)
     }))
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds = text.parse().ok().filter(|seconds| (1.0..=3600.0).contains(seconds));
+    seconds.ok_or_else(|| "give 1 to 3600 seconds".to_owned())
 }
