@@ -18,6 +18,7 @@ mod inside;
 #[cfg(test)]
 mod next_commands;
 mod output_path;
+mod ratio;
 mod read_progress;
 mod regression;
 mod stop;

@@ -2,6 +2,7 @@
 
 use crate::console::{self, Console};
 use crate::failure::{DONE, Failure, Outcome};
+use crate::ratio::ratio;
 use crate::stop;
 use clap::{Args, ValueEnum};
 use longhaul::boost::plan::{
@@ -68,7 +69,7 @@ pub(super) struct PlanArgs {
     #[arg(long, value_name = "RATE", help_heading = "Options")]
     lan_rate: Option<BitRate>,
     /// Also predict compression by this ratio: 2.5
-    #[arg(long, value_name = "RATIO", help_heading = "Options")]
+    #[arg(long, value_name = "RATIO", value_parser = ratio, help_heading = "Options")]
     compressible: Option<f64>,
     /// Also predict a cache at this RTT from the clients
     #[arg(long, value_name = "RTT", help_heading = "Options")]

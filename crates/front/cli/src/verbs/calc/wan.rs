@@ -1,6 +1,7 @@
 //! `calc wan`.
 
 use super::MSS;
+use crate::ratio::ratio;
 use clap::Args;
 use longhaul::calc::{CalcRequest, WanQuestion};
 use units::{BitRate, ByteCount, LossRatio, Rtt};
@@ -40,15 +41,6 @@ Examples:
   longhaul calc wan --rate 100mbit --rtt 173ms
   longhaul calc wan --rate 100mbit --rtt 173ms --loss 0.1% --ratio 3:1
   longhaul calc wan --rate 10mbit --rtt 600ms --loss 1% --window 4MiB --reno";
-
-/// `3:1`, or `3`.
-fn ratio(text: &str) -> Result<f64, String> {
-    let number = text.trim().strip_suffix(":1").unwrap_or(text.trim());
-    match number.parse::<f64>() {
-        Ok(ratio) if ratio.is_finite() && (1.0..=1000.0).contains(&ratio) => Ok(ratio),
-        _ => Err("give a ratio from 1:1 to 1000:1, as in 3:1".to_owned()),
-    }
-}
 
 impl WanArgs {
     pub(super) fn request(&self) -> CalcRequest {
