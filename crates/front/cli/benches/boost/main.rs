@@ -3,16 +3,30 @@
 //! `relay`: a pair on loopback beside two haproxies that splice, the same bytes in turns. `window`:
 //! hosts with a 64 KiB window over 100 Mbit/s and 173 ms, from second 5 to 30. `tls`: TLS beside
 //! plaintext over 1 Gbit/s and 20 ms. `object`: 1 MB over a lane that carried 10 MB and idled.
-//! `haproxy`, `curl` and `python3` are programs of their own, which must be installed.
+//! `programs`: curl, rsync, git, rclone and smbclient beside the gain that `boost plan` predicts.
+//! `predictions`: the same of paths and options that a seed draws; the predictions are written first.
+//! `haproxy`, `curl` and `python3` are programs of their own, which must be installed; a program of
+//! `programs` that is missing is a row that says what to install.
 
+mod hosts;
 mod lab;
+mod meter;
+mod planned;
+mod predictions;
+mod programs;
 mod relay;
 
 use bench_harness::{Arguments, Fallible, heading};
 use std::process::ExitCode;
 
-const HELP: &str = "cargo bench -p longhaul-cli --bench boost [-- [--rounds N] [--short] \
-    [relay] [window] [tls] [object]]";
+const HELP: &str = "\
+cargo bench -p longhaul-cli --bench boost -- [--rounds N] [--short] [PART]...
+PART: relay, window, tls, object, programs, predictions (all of them)
+--rounds N: runs of each figure (5; of programs 1)
+--only TEXT: of programs, the rows whose names contain TEXT, as in 'curl, 64 KiB'
+--seed N: of predictions, what is drawn (a fresh one)
+--number N: of predictions, one of the 24 rows
+--write FILE: of predictions, where they are written before anything is measured";
 
 /// The program under test.
 const LONGHAUL: &str = env!("CARGO_BIN_EXE_longhaul");
@@ -24,6 +38,8 @@ enum Part {
     Window,
     Tls,
     Object,
+    Programs,
+    Predictions,
 }
 
 fn main() -> ExitCode {
@@ -32,12 +48,19 @@ fn main() -> ExitCode {
 
 fn measure(mut arguments: Arguments) -> Fallible<()> {
     let is_short = arguments.flag("--short");
-    let rounds = arguments.count("--rounds")?.unwrap_or(if is_short { 1 } else { 5 });
+    let asked = arguments.count("--rounds")?;
+    let rounds = asked.unwrap_or(if is_short { 1 } else { 5 });
+    let only: String = arguments.value("--only")?.unwrap_or_default();
+    let seed = arguments.value("--seed")?.unwrap_or_else(bench_harness::fresh_seed);
+    let number = arguments.count("--number")?;
+    let written = arguments.value("--write")?;
     let parts = arguments.parts(&[
         ("relay", Part::Relay),
         ("window", Part::Window),
         ("tls", Part::Tls),
         ("object", Part::Object),
+        ("programs", Part::Programs),
+        ("predictions", Part::Predictions),
     ])?;
     heading();
     for part in parts {
@@ -46,6 +69,8 @@ fn measure(mut arguments: Arguments) -> Fallible<()> {
             Part::Window => lab::window(rounds, is_short)?,
             Part::Tls => lab::tls(rounds, is_short)?,
             Part::Object => lab::object(rounds)?,
+            Part::Programs => programs::measure(asked.unwrap_or(1), is_short, &only)?,
+            Part::Predictions => predictions::measure(seed, number, written.clone(), is_short)?,
         }
     }
     Ok(())
