@@ -257,7 +257,7 @@ fn error(congestion: Congestion, bound: Bound, loss: f64) -> [f64; 2] {
         (Congestion::Bbr, Bound::Window) => [0.45, 1.05],
         (Congestion::Bbr, _) if loss > BBR_ACCURATE_LOSS => [0.3, 1.0],
         (Congestion::Bbr, _) => [0.85, 1.05],
-        (_, Bound::Congestion) => [0.5, 2.0],
+        (_, Bound::Congestion) => [0.7, 1.4],
         (_, Bound::Link) => [0.85, 1.0],
         _ => [0.9, 1.02],
     }
