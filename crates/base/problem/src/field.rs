@@ -150,6 +150,14 @@ fields! {
     Rate = "rate",
     /// A round-trip time.
     Rtt = "rtt",
+    /// The RTT between a host and its box.
+    LanRtt = "lan_rtt",
+    /// The rate between them.
+    LanRate = "lan_rate",
+    /// The RTT to an edge cache.
+    EdgeRtt = "edge_rtt",
+    /// What a program keeps in flight.
+    ProgramWindow = "program_window",
     /// The kind of probes or packets.
     Method = "method",
     /// Consent to any certificate.

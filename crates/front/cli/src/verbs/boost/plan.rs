@@ -29,7 +29,7 @@ pub(super) struct PlanArgs {
     /// Predict for this path instead, such as rate=100mbit,rtt=173ms
     #[arg(long, value_name = "PATH")]
     link: Option<String>,
-    /// Window of each connection [default: large enough]
+    /// Window of each connection [default: Linux's 4 MiB]
     #[arg(long, short, value_name = "SIZE", help_heading = "Hosts")]
     window: Option<ByteCount>,
     /// Data that the program keeps in flight (SFTP: 2MiB)
@@ -40,21 +40,21 @@ pub(super) struct PlanArgs {
     #[arg(value_enum, hide_possible_values = true)]
     congestion: Option<CongestionName>,
     /// Parallel connections
-    #[arg(long, short = 'P', value_name = "N", default_value_t = 1, help_heading = "Hosts")]
+    #[arg(long, short = 'P', value_name = "N", help_heading = "Hosts")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=128))]
-    streams: u32,
+    streams: Option<u32>,
     /// Data comes from the far host
     #[arg(long, short = 'R', help_heading = "Hosts")]
     reverse: bool,
-    /// Port of the test's server
-    #[arg(long, short, value_name = "PORT", default_value_t = 5201, help_heading = "Test")]
-    port: u16,
-    /// Duration of the test, in seconds
-    #[arg(long, short, value_name = "SECONDS", value_parser = seconds, default_value = "10")]
-    #[arg(help_heading = "Test")]
-    time: f64,
+    /// Port of the test's server [default: 5201]
+    #[arg(long, short, value_name = "PORT", conflicts_with = "link", help_heading = "Test")]
+    port: Option<u16>,
+    /// Duration of the test, in seconds [default: 10]
+    #[arg(long, short, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(conflicts_with = "link", help_heading = "Test")]
+    time: Option<f64>,
     /// Explain this connection of a file with several
-    #[arg(long, value_name = "WHICH", help_heading = "Test")]
+    #[arg(long, value_name = "WHICH", conflicts_with = "link", help_heading = "Test")]
     connection: Option<String>,
     /// Bottleneck rate, where file or test do not show it
     #[arg(long, value_name = "RATE", conflicts_with = "link", help_heading = "Options")]
@@ -140,6 +140,7 @@ fn request(args: &PlanArgs) -> Result<PlanRequest, Failure> {
     Ok(PlanRequest {
         source: source(args)?,
         rate: args.rate,
+        congestion: args.congestion.filter(|_| args.is_file()).map(Congestion::from),
         settings: PlanSettings {
             lan_rtt: args.lan_rtt.unwrap_or(defaults.lan_rtt),
             lan_rate: args.lan_rate,
@@ -151,6 +152,38 @@ fn request(args: &PlanArgs) -> Result<PlanRequest, Failure> {
     })
 }
 
+impl PlanArgs {
+    fn target(&self) -> &Path {
+        self.target.as_deref().unwrap_or(Path::new(""))
+    }
+
+    /// Returns true if the target is a file: it exists, or has more than a name.
+    fn is_file(&self) -> bool {
+        let target = self.target();
+        self.link.is_none() && (target.exists() || target.components().count() > 1)
+    }
+
+    /// Refuses options that the target has no use for.
+    fn check_target(&self) -> Result<(), Failure> {
+        let hosts: [(&str, bool); 3] = [
+            ("--parallel", self.streams.is_some()),
+            ("--reverse", self.reverse),
+            ("--window", self.window.is_some()),
+        ];
+        let test = [("--port", self.port.is_some()), ("--time", self.time.is_some())];
+        let of_tests = hosts.into_iter().chain(test);
+        let of_files = [("--connection", self.connection.is_some())];
+        let (unused, what): (Vec<(&str, bool)>, &str) = match self.is_file() {
+            true => (of_tests.collect(), "a file has its own"),
+            false => (of_files.to_vec(), "a test to a host has one transfer"),
+        };
+        match unused.into_iter().find(|(_, is_given)| *is_given) {
+            Some((flag, _)) => Err(Failure::usage(format!("{what}: leave {flag} out"))),
+            None => Ok(()),
+        }
+    }
+}
+
 fn source(args: &PlanArgs) -> Result<PlanSource, Failure> {
     if let Some(link) = &args.link {
         return Ok(PlanSource::Link(PlannedLink {
@@ -158,30 +191,27 @@ fn source(args: &PlanArgs) -> Result<PlanSource, Failure> {
             window: args.window,
             program_window: args.program_window,
             congestion: args.congestion.unwrap_or(CongestionName::Cubic).into(),
-            streams: args.streams,
+            streams: args.streams.unwrap_or(1),
             ..PlannedLink::new(link)
         }));
     }
-    let target = args.target.as_deref().unwrap_or(Path::new(""));
-    if target.exists() || target.components().count() > 1 {
+    args.check_target()?;
+    let target = args.target();
+    if args.is_file() {
         return Ok(PlanSource::File(PlannedFile {
             file: target.to_owned(),
             connection: args.connection.clone(),
         }));
     }
-    let host = target.to_str().ok_or_else(|| Failure::usage("the host name is not UTF-8"))?;
+    let name = target.to_str().ok_or_else(|| Failure::usage("the host name is not UTF-8"))?;
+    let host = PlannedHost::new(name);
     Ok(PlanSource::Host(PlannedHost {
-        port: args.port,
+        port: args.port.unwrap_or(host.port),
         reverse: args.reverse,
-        seconds: args.time,
-        streams: args.streams,
+        seconds: args.time.unwrap_or(host.seconds),
+        streams: args.streams.unwrap_or(host.streams),
         congestion: args.congestion.map(|name| Congestion::from(name).name().to_owned()),
         window: args.window,
-        ..PlannedHost::new(host)
+        ..host
     }))
-}
-
-fn seconds(text: &str) -> Result<f64, String> {
-    let seconds = text.parse().ok().filter(|seconds| (1.0..=3600.0).contains(seconds));
-    seconds.ok_or_else(|| "give 1 to 3600 seconds".to_owned())
 }
