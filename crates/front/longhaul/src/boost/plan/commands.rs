@@ -8,7 +8,7 @@ use model::Payload;
 use model::boost::Boxes;
 use record::{command_line, path_flags};
 use std::net::IpAddr;
-use units::{BitRate, ByteCount, LossRatio, percent};
+use units::{BitRate, LossRatio, percent};
 
 /// Settings of the route to the other host, on whichever host sends.
 pub(super) fn route(of: &Situation, settings: &PlanSettings) -> Vec<String> {

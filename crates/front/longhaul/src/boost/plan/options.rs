@@ -5,7 +5,7 @@ use super::{commands, reasons};
 use crate::boost::MAX_LANE_BUFFER;
 use super::situation::{Situation, interval};
 use model::Congestion;
-use model::boost::{self, Bound, Boxes, Connections, Estimate, Goodput, LongPath};
+use model::boost::{self, Bound, Boxes, Estimate, Goodput, LongPath};
 use record::{BOOST_WORTH, BoostKind, BoostObject, BoostOption, BoostReason, PredictionInterval};
 use units::{BitRate, ByteCount, LossRatio, Rtt};
 

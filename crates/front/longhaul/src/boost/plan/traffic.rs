@@ -131,4 +131,28 @@ mod tests {
         assert_eq!(parallel_bytes(&[first, carried(2, 0, 100, 50)]), 50);
         assert_eq!(parallel_bytes(&[]), 0);
     }
+
+    #[test]
+    fn what_a_tunnel_carries_counts_once() {
+        let row = |depth: usize, protocol: Protocol, bytes: u64| Row {
+            depth,
+            protocol,
+            frames: 1,
+            bytes,
+            own_bytes: 0,
+            end_frames: 0,
+            end_bytes: 0,
+        };
+        let rows = [
+            row(3, Protocol::Tcp, 1_000),
+            row(3, Protocol::Udp, 900),
+            row(4, Protocol::Geneve, 500),
+            row(7, Protocol::Tcp, 400),
+            row(7, Protocol::Udp, 100),
+            // Beside it: TCP over GRE, and QUIC.
+            row(3, Protocol::Gre, 300),
+            row(5, Protocol::Tcp, 300),
+        ];
+        assert_eq!(tunnelled(&rows), 500);
+    }
 }

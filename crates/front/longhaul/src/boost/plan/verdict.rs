@@ -151,3 +151,78 @@ fn is_uncertain(finding: &Finding) -> bool {
     finding.confidence != Some(Confidence::Sure)
         || also.filter(|one| one.probability >= ALSO_LIKELY).any(|one| hidden(one.limit))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use record::Stream;
+
+    const RTT_S: f64 = 0.173;
+
+    /// A connection with `in_flight` bytes in flight, of which `burst` of each RTT is sent at once,
+    /// and the rest of the RTT is a pause.
+    fn measured(in_flight: u64, burst: f64) -> (Measurement, Finding) {
+        let sample = |at: u32| {
+            let t_s = f64::from(at) * 0.1;
+            let rounds = t_s / RTT_S;
+            let sent = rounds.floor() + (rounds.fract() / burst).min(1.0);
+            Sample {
+                t_s,
+                acked_bytes: (sent * ByteCount::from_bytes(in_flight).as_f64()) as u64,
+                in_flight_bytes: in_flight,
+                ..Sample::default()
+            }
+        };
+        let stream = Stream { sender: (0..200).map(sample).collect(), ..Stream::default() };
+        let m = Measurement { streams: vec![stream], ..Measurement::default() };
+        let rtt = Rtt::from_secs(RTT_S);
+        let goodput = model::window_rate(ByteCount::from_bytes(in_flight), rtt).unwrap();
+        let mut finding = Finding {
+            limit: Some(Limit::Application),
+            confidence: Some(Confidence::Sure),
+            throughput_bps: goodput,
+            min_rtt: Some(rtt),
+            loaded_rtt: Some(rtt),
+            posterior: Vec::new(),
+            ..diagnose::explain(&m)
+        };
+        (finding.steady.from_s, finding.steady.to_s) = (1.0, 19.0);
+        (m, finding)
+    }
+
+    const SSH: Option<ObservedPorts> = Some(ObservedPorts { service: SSH_PORT, peer: SSH_PORT });
+
+    #[test]
+    fn ssh_stops_at_its_window_and_pauses() {
+        for window in [OPENSSH.bytes(), 64 << 15] {
+            let (m, finding) = measured(window, 0.1);
+            let found = of(&finding, &m, SSH, 1);
+            assert_eq!(found.reason, Some(BoostReason::ProgramWindow), "{window}");
+            assert!(!found.is_uncertain);
+        }
+    }
+
+    #[test]
+    fn a_source_of_the_same_rate_is_no_window() {
+        let (m, finding) = measured(OPENSSH.bytes(), 1.0);
+        let found = of(&finding, &m, SSH, 1);
+        assert_eq!(found.reason, Some(BoostReason::Application));
+        assert!(found.is_uncertain);
+        // A test on that port has the limit that it names.
+        for ports in [None, Some(ObservedPorts { service: 443, peer: 443 })] {
+            let found = of(&finding, &m, ports, 1);
+            assert_eq!((found.reason, found.program_window), (Some(BoostReason::Application), None));
+            assert!(!found.is_uncertain);
+        }
+    }
+
+    #[test]
+    fn another_rate_is_another_limit() {
+        for bytes in [OPENSSH.bytes() / 2, OPENSSH.bytes() * 2] {
+            let (m, finding) = measured(bytes, 0.1);
+            let found = of(&finding, &m, SSH, 1);
+            assert_eq!(found.reason, Some(BoostReason::Application), "{bytes}");
+            assert_eq!(found.program_window.is_some(), bytes < OPENSSH.bytes());
+        }
+    }
+}
