@@ -57,8 +57,8 @@ pub use baseline::{
     TestCondition,
 };
 pub use boost_plan::{
-    BOOST_PLAN_SCHEMA, BOOST_WORTH, BoostKind, BoostObject, BoostOption, BoostPath, BoostPlan, BoostProgram,
-    BoostReason, BoostSource, BoostTransfer, PredictionInterval, TrafficShares,
+    BOOST_PLAN_SCHEMA, BOOST_WORTH, BoostKind, BoostObject, BoostOption, BoostPath, BoostPlan,
+    BoostProgram, BoostReason, BoostSource, BoostTransfer, PredictionInterval, TrafficShares,
 };
 pub use capture_point::CapturePoint;
 pub use caveat::Caveat;

@@ -8,7 +8,6 @@ use bench_harness::Fallible;
 use model::Congestion;
 use record::{BoostKind, BoostOption};
 use serde_json::Value;
-use std::path::Path;
 use std::thread;
 
 /// Seconds of ramp-up that are left out, and those that are measured.
@@ -142,10 +141,11 @@ fn tested(
 ) -> Fallible<(f64, Validity)> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("result");
-    let window = drawn.window_kib.filter(|window| *window > SMALLEST).map_or(String::new(), |kib| {
-        let bytes = u64::from(kib) << 10;
-        format!("ip route replace {ROUTE} congctl {} window {bytes}; ", drawn.congestion.name())
-    });
+    let window =
+        drawn.window_kib.filter(|window| *window > SMALLEST).map_or(String::new(), |kib| {
+            let bytes = u64::from(kib) << 10;
+            format!("ip route replace {ROUTE} congctl {} window {bytes}; ", drawn.congestion.name())
+        });
     let mut services = vec![("server", format!("{window}{LONGHAUL} server"))];
     services.extend(boxes);
     let hosts = host(drawn);
@@ -175,7 +175,8 @@ fn copied(drawn: &Drawn, option: &BoostOption) -> Fallible<(f64, Validity)> {
         at("token"),
         at("root")
     );
-    let copy = format!("{LONGHAUL} copy -q --json --token-file {} {} server:", at("token"), at("file"));
+    let copy =
+        format!("{LONGHAUL} copy -q --json --token-file {} {} server:", at("token"), at("file"));
     let hosts = host(drawn);
     let validity = Hosts {
         path: &drawn.path,
