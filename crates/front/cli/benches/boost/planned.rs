@@ -23,6 +23,12 @@ pub(crate) fn option(of: &BoostTransfer, kind: BoostKind) -> Fallible<&BoostOpti
 
 /// The lanes' settings in the commands of a pair; BBR for a pair that the plan advises against.
 pub(crate) fn lanes(pair: &BoostOption) -> String {
-    let settings = pair.commands.iter().filter_map(|command| command.find(" -C ").map(|at| &command[at..]));
-    settings.last().unwrap_or(" -C bbr").to_owned()
+    let mut settings =
+        pair.commands.iter().filter_map(|command| command.find(" -C ").map(|at| &command[at..]));
+    settings.next_back().unwrap_or(" -C bbr").to_owned()
+}
+
+/// The congestion control among the lanes' settings.
+pub(crate) fn congestion(lanes: &str) -> &str {
+    lanes.split_whitespace().nth(1).unwrap_or("bbr")
 }

@@ -121,7 +121,8 @@ fn row(
         let (rate, is_valid) = of(ingress, boosted)?;
         let gain = rate / direct;
         let is_near = (gain / factor.expected - 1.0).abs() <= WITHIN;
-        let is_enough = condition != Condition::Window || gain >= LEAST_GAIN || pair.reason.is_some();
+        let is_enough =
+            condition != Condition::Window || gain >= LEAST_GAIN || pair.reason.is_some();
         let predicted = format!("{:.2} ({:.2} to {:.2})", factor.expected, factor.low, factor.high);
         let (direct, rate) = (direct / 1e6, rate / 1e6);
         let verdict = if is_near && is_enough { "yes" } else { "NO" };
@@ -173,9 +174,8 @@ fn once(
     let mut command = setup.command(program, folder.path());
     let mut services = vec![("server", setup.service(program, folder.path())?)];
     if ingress != Ingress::Direct {
-        let far = format!(
-            "{LONGHAUL} boost far -l 0.0.0.0:7425 --insecure --allow 10.0.0.0/8:*{lanes}"
-        );
+        let far =
+            format!("{LONGHAUL} boost far -l 0.0.0.0:7425 --insecure --allow 10.0.0.0/8:*{lanes}");
         services.push(("far", far));
     }
     match ingress {
@@ -197,6 +197,7 @@ fn once(
         app: r#"congestion = "cubic""#,
         server: &format!("congestion = \"cubic\"\n{}", condition.server()),
         services,
+        lanes: planned::congestion(&lanes),
         command: &format!("sleep 1; {metered}"),
     }
     .run(folder.path())?;

@@ -86,7 +86,9 @@ impl Setup {
         fs::write(at("data/file"), host::random::incompressible(FILE))?;
         if Program::Rsync.missing().is_none() || Program::Rclone.missing().is_none() {
             for key in ["host-key", "user-key"] {
-                run(Command::new("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(at(key)))?;
+                run(Command::new("ssh-keygen")
+                    .args(["-q", "-t", "ed25519", "-N", "", "-f"])
+                    .arg(at(key)))?;
             }
         }
         fs::write(
@@ -124,8 +126,12 @@ impl Setup {
     fn repository(&self) -> Fallible<()> {
         let (work, bare) = (self.at("work"), self.at("git/repository.git"));
         let git = |words: &[&str]| {
-            let settings =
-                ["user.email=a@example.com", "user.name=a", "core.compression=0", "core.bigFileThreshold=1m"];
+            let settings = [
+                "user.email=a@example.com",
+                "user.name=a",
+                "core.compression=0",
+                "core.bigFileThreshold=1m",
+            ];
             let mut git = Command::new("git");
             for setting in settings {
                 git.args(["-c", setting]);
@@ -178,7 +184,8 @@ impl Setup {
                     "ncalrpc" => state.join("rpc"),
                     _ => state.clone(),
                 };
-                let word = if *name == "private" || *name == "ncalrpc" { "dir" } else { "directory" };
+                let word =
+                    if *name == "private" || *name == "ncalrpc" { "dir" } else { "directory" };
                 format!(" {name} {word} = {}\n", path.display())
             })
             .collect();

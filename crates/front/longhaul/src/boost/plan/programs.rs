@@ -51,7 +51,7 @@ mod tests {
         let over = |mbit: u64, ms: u64| {
             let path = LongPath {
                 rate: Estimate::exact(BitRate::from_bps(mbit * 1_000_000)),
-                rtt: Estimate::exact(Rtt::from_millis(ms)),
+                rtt: Estimate::exact(Rtt::from_micros(ms * 1_000)),
                 loss: Estimate::exact(LossRatio::NONE),
                 mss: ByteCount::from_bytes(1448),
             };
