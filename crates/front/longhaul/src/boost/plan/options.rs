@@ -95,7 +95,7 @@ fn path_for(of: &Situation, kind: BoostKind) -> Result<LongPath, BoostReason> {
 
 fn nothing(of: &Situation) -> BoostOption {
     let reason = match of.verdict {
-        Some(reason) if !reason.is_unpredicted() || reason == BoostReason::NotTcp => reason,
+        Some(reason) if !reason.is_unpredicted() => reason,
         _ if of.is_already_bbr() => BoostReason::AlreadyBbr,
         _ => BoostReason::AsItIs,
     };

@@ -201,15 +201,8 @@ impl Situation {
         };
         let mss = measured::mss(m);
         let loss = measured::loss(m, mss);
-        let given = asked.rate.map(|rate| measured::payload_rate(m, rate, mss));
-        if let (Some(payload), Some(rate)) = (given, asked.rate)
-            && payload.scaled(CONTRADICTED) < now
-        {
-            let message = format!("a rate of {rate}, below the goodput that was measured: {now}");
-            return Err(Problem::field(Field::Rate, message, "the bottleneck's rate"));
-        }
-        let bottleneck = match given {
-            Some(payload) => Some(Estimate::exact(payload.max(now))),
+        let bottleneck = match asked.rate {
+            Some(rate) => Some(Estimate::exact(given_rate(m, rate, mss, now)?)),
             None => measured::bottleneck(&finding, m, mss),
         };
         let path = match (bottleneck, rtt) {
@@ -283,6 +276,21 @@ impl Situation {
         let rtt = self.rtt.ok_or(BoostReason::RttUnknown)?;
         Ok(LongPath { rate, rtt, loss: Estimate::exact(LossRatio::NONE), mss: self.mss })
     }
+}
+
+/// The payload rate of a given bottleneck, which carried `now`.
+fn given_rate(
+    m: &Measurement,
+    rate: BitRate,
+    mss: ByteCount,
+    now: BitRate,
+) -> Result<BitRate, Problem> {
+    let payload = measured::payload_rate(m, rate, mss);
+    if payload.scaled(CONTRADICTED) >= now {
+        return Ok(payload.max(now));
+    }
+    let message = format!("a rate of {rate} is below the goodput that was measured, {now}");
+    Err(Problem::field(Field::Rate, message, "the bottleneck's rate"))
 }
 
 /// The sending host's buffer: that of the test, of this host, or Linux's default. `None` where the
