@@ -62,6 +62,8 @@ fields! {
     Settings = "settings",
     /// Directions of the data.
     Directions = "directions",
+    /// Data from the far end.
+    Reverse = "reverse",
     /// The number of repetitions of a test.
     Repeat = "repeat",
     /// Parallel connections.

@@ -115,6 +115,7 @@ pub(crate) const fn flags(field: Field) -> &'static [&'static str] {
         Field::Decide => &["--decide"],
         Field::Destinations => &["--dst"],
         Field::Directions => &["--both or --reverse"],
+        Field::Reverse => &["--reverse"],
         Field::Drain => &["--drain"],
         Field::Driver => &["--driver"],
         Field::Duration => &["--duration"],

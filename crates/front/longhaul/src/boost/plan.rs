@@ -27,7 +27,9 @@ mod tests;
 mod traffic;
 mod verdict;
 
-pub use request::{PlanRequest, PlanSettings, PlanSource, PlannedFile, PlannedHost, PlannedLink};
+pub use request::{
+    PlanRequest, PlanSettings, PlanSource, PlannedFile, PlannedHost, PlannedLink, PlannedTarget,
+};
 
 use crate::pcap::ReadProgress;
 use crate::test::{self, EndAfter, TestDocument, TestEvent, TestRequest};
@@ -63,7 +65,9 @@ pub fn run(
     stop: &StopFlag,
 ) -> Result<BoostPlan, Problem> {
     request.check()?;
-    let asked = Asked { rate: request.rate, congestion: request.congestion };
+    let of_file = matches!(request.source, PlanSource::File(_));
+    let congestion = request.congestion.filter(|_| of_file);
+    let asked = Asked { rate: request.rate, congestion };
     let (source, sourced) = match &request.source {
         PlanSource::Link(link) => (BoostSource::Link(link.path.clone()), of_link(link)?),
         PlanSource::File(file) => (

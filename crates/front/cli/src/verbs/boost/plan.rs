@@ -6,13 +6,13 @@ use crate::ratio::ratio;
 use crate::stop;
 use clap::{Args, ValueEnum};
 use longhaul::boost::plan::{
-    self, PlanEvent, PlanRequest, PlanSettings, PlanSource, PlannedFile, PlannedHost, PlannedLink,
+    self, PlanEvent, PlanRequest, PlanSettings, PlanSource, PlannedLink, PlannedTarget,
 };
 use longhaul::calc::Congestion;
 use longhaul::test::TestEvent;
 use record::RoutePrefix;
 use report::{terminal, untrusted};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use units::{BitRate, ByteCount, Rtt};
 
 /// Predict what each way to accelerate a transfer would gain, or why it gains nothing
@@ -140,7 +140,7 @@ fn request(args: &PlanArgs) -> Result<PlanRequest, Failure> {
     Ok(PlanRequest {
         source: source(args)?,
         rate: args.rate,
-        congestion: args.congestion.filter(|_| args.is_file()).map(Congestion::from),
+        congestion: args.congestion.map(Congestion::from),
         settings: PlanSettings {
             lan_rtt: args.lan_rtt.unwrap_or(defaults.lan_rtt),
             lan_rate: args.lan_rate,
@@ -152,66 +152,27 @@ fn request(args: &PlanArgs) -> Result<PlanRequest, Failure> {
     })
 }
 
-impl PlanArgs {
-    fn target(&self) -> &Path {
-        self.target.as_deref().unwrap_or(Path::new(""))
-    }
-
-    /// Returns true if the target is a file: it exists, or has more than a name.
-    fn is_file(&self) -> bool {
-        let target = self.target();
-        self.link.is_none() && (target.exists() || target.components().count() > 1)
-    }
-
-    /// Refuses options that the target has no use for.
-    fn check_target(&self) -> Result<(), Failure> {
-        let hosts: [(&str, bool); 3] = [
-            ("--parallel", self.streams.is_some()),
-            ("--reverse", self.reverse),
-            ("--window", self.window.is_some()),
-        ];
-        let test = [("--port", self.port.is_some()), ("--time", self.time.is_some())];
-        let of_tests = hosts.into_iter().chain(test);
-        let of_files = [("--connection", self.connection.is_some())];
-        let (unused, what): (Vec<(&str, bool)>, &str) = match self.is_file() {
-            true => (of_tests.collect(), "a file has its own"),
-            false => (of_files.to_vec(), "a test to a host has one transfer"),
-        };
-        match unused.into_iter().find(|(_, is_given)| *is_given) {
-            Some((flag, _)) => Err(Failure::usage(format!("{what}: leave {flag} out"))),
-            None => Ok(()),
-        }
-    }
-}
-
 fn source(args: &PlanArgs) -> Result<PlanSource, Failure> {
+    let congestion = args.congestion.map(Congestion::from);
     if let Some(link) = &args.link {
         return Ok(PlanSource::Link(PlannedLink {
             reverse: args.reverse,
             window: args.window,
             program_window: args.program_window,
-            congestion: args.congestion.unwrap_or(CongestionName::Cubic).into(),
+            congestion: congestion.unwrap_or(Congestion::Cubic),
             streams: args.streams.unwrap_or(1),
             ..PlannedLink::new(link)
         }));
     }
-    args.check_target()?;
-    let target = args.target();
-    if args.is_file() {
-        return Ok(PlanSource::File(PlannedFile {
-            file: target.to_owned(),
-            connection: args.connection.clone(),
-        }));
-    }
-    let name = target.to_str().ok_or_else(|| Failure::usage("the host name is not UTF-8"))?;
-    let host = PlannedHost::new(name);
-    Ok(PlanSource::Host(PlannedHost {
-        port: args.port.unwrap_or(host.port),
+    let target = PlannedTarget {
+        target: args.target.clone().unwrap_or_default(),
+        connection: args.connection.clone(),
+        port: args.port,
         reverse: args.reverse,
-        seconds: args.time.unwrap_or(host.seconds),
-        streams: args.streams.unwrap_or(host.streams),
-        congestion: args.congestion.map(|name| Congestion::from(name).name().to_owned()),
+        seconds: args.time,
+        streams: args.streams,
+        congestion,
         window: args.window,
-        ..host
-    }))
+    };
+    Ok(target.source()?)
 }

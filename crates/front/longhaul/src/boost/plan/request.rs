@@ -5,6 +5,7 @@ use crate::{Field, Problem};
 use model::Congestion;
 use record::RoutePrefix;
 use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 use units::{BitRate, ByteCount, Rtt};
 
 /// The most that text shrinks with zstd, and more than any mixture of files.
@@ -128,6 +129,68 @@ impl PlannedHost {
             congestion: None,
             window: None,
         }
+    }
+}
+
+/// The name of a file or a host, with what was given beside it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PlannedTarget {
+    /// The name: that of a file if it exists, or has several components.
+    pub target: PathBuf,
+    /// The connection of a file with several.
+    pub connection: Option<String>,
+    /// The server's port.
+    pub port: Option<u16>,
+    /// True for data from the server.
+    pub reverse: bool,
+    /// Duration of the test, s.
+    pub seconds: Option<f64>,
+    /// Parallel connections of the test.
+    pub streams: Option<u32>,
+    /// The congestion control of the test.
+    pub congestion: Option<Congestion>,
+    /// The test's socket buffers.
+    pub window: Option<ByteCount>,
+}
+
+impl PlannedTarget {
+    /// The file, or the test to the host.
+    ///
+    /// # Errors
+    /// Something that the other one has.
+    pub fn source(self) -> Result<PlanSource, Problem> {
+        if self.target.exists() || self.target.components().count() > 1 {
+            let of_tests = [
+                (Field::Port, self.port.is_some()),
+                (Field::Reverse, self.reverse),
+                (Field::Seconds, self.seconds.is_some()),
+                (Field::Streams, self.streams.is_some()),
+                (Field::Window, self.window.is_some()),
+            ];
+            if let Some((field, _)) = of_tests.into_iter().find(|(_, is_given)| *is_given) {
+                let message = "a file shows the transfer as it was";
+                return Err(Problem::field(field, message, "only for a host or a path"));
+            }
+            let PlannedTarget { target: file, connection, .. } = self;
+            return Ok(PlanSource::File(PlannedFile { file, connection }));
+        }
+        if self.connection.is_some() {
+            let message = "a test has one transfer";
+            return Err(Problem::field(Field::Connection, message, "only for a file"));
+        }
+        let name = self.target.to_str().ok_or_else(|| {
+            Problem::field(Field::Host, "the name is not UTF-8", "a host's name or address")
+        })?;
+        let host = PlannedHost::new(name);
+        Ok(PlanSource::Host(PlannedHost {
+            port: self.port.unwrap_or(host.port),
+            reverse: self.reverse,
+            seconds: self.seconds.unwrap_or(host.seconds),
+            streams: self.streams.unwrap_or(host.streams),
+            congestion: self.congestion.map(|name| name.name().to_owned()),
+            window: self.window,
+            ..host
+        }))
     }
 }
 
