@@ -18,8 +18,9 @@
 //! that bounds it.
 
 use crate::{
-    BBR_ACCURATE_LOSS, Congestion, MAX_WINDOW, RenoPath, TIMEOUT_LOSS, Transfer, bbr_probe_rtt_share, bdp,
-    linux_rto, loss_from_fraction, pftk, random_loss, statistics, transfer, window_rate,
+    BBR_ACCURATE_LOSS, Congestion, MAX_WINDOW, RenoPath, TIMEOUT_LOSS, Transfer,
+    bbr_probe_rtt_share, bdp, linux_rto, loss_from_fraction, pftk, random_loss, statistics,
+    transfer, window_rate,
 };
 use units::{BitRate, ByteCount, LossRatio, Rtt};
 

@@ -1,7 +1,7 @@
 //! What a box is asked for.
 
-use super::{MAX_LANE_BUFFER, PORT};
 use super::ingress::{GatewaySettings, ProxySettings};
+use super::{MAX_LANE_BUFFER, PORT};
 use crate::{Field, Problem};
 use ::boost::{AllowRule, Target, TargetHost, Timeouts};
 use serde::{Deserialize, Serialize};

@@ -8,8 +8,8 @@ use super::{
     style,
 };
 use record::{
-    BOOST_WORTH, BoostKind, BoostOption, BoostPath, BoostPlan, BoostSource, BoostTransfer, PredictionInterval,
-    TrafficShares,
+    BOOST_WORTH, BoostKind, BoostOption, BoostPath, BoostPlan, BoostSource, BoostTransfer,
+    PredictionInterval, TrafficShares,
 };
 use units::{BitRate, percent};
 
@@ -282,8 +282,14 @@ mod tests {
             notes: Vec::new(),
         };
         let text = boost_plan(&plan, &Style { colour: false, width: 100, unicode: true });
-        for shown in ["60 % QUIC", "RTT 173 to 200 ms", "x 31", "94 Mbit/s", "boost pair --far FAR", "a send buffer of 4 MiB (assumed"]
-        {
+        for shown in [
+            "60 % QUIC",
+            "RTT 173 to 200 ms",
+            "x 31",
+            "94 Mbit/s",
+            "boost pair --far FAR",
+            "a send buffer of 4 MiB (assumed",
+        ] {
             assert!(text.contains(shown), "{shown}: {text}");
         }
         let programs = "rclone over SFTP: 97 Mbit/s (2 MiB in flight)";

@@ -8,7 +8,6 @@ use crate::{Problem, StopFlag};
 use record::Measurement;
 use std::ops::ControlFlow;
 
-
 /// Reads whatever `explain` reads.
 pub(super) fn read(
     file: &PlannedFile,
@@ -45,7 +44,11 @@ pub(super) fn read(
             let peer = one.measurement.spec.port;
             of(one, service.map(|service| ObservedPorts { service, peer }))
         });
-        return Ok(Sourced { situations: flat(situations)?, traffic, notes: found.transfers.notes });
+        return Ok(Sourced {
+            situations: flat(situations)?,
+            traffic,
+            notes: found.transfers.notes,
+        });
     }
     let (transfers, notes) = match explain::explain(file, &mut on_read, stop)? {
         Explained::Measurement(measurement) => {

@@ -1,9 +1,9 @@
 //! The options for a transfer, the cheapest first.
 
 use super::request::PlanSettings;
+use super::situation::{Situation, interval};
 use super::{commands, reasons};
 use crate::boost::MAX_LANE_BUFFER;
-use super::situation::{Situation, interval};
 use model::Congestion;
 use model::boost::{self, Bound, Boxes, Estimate, Goodput, LongPath};
 use record::{BOOST_WORTH, BoostKind, BoostObject, BoostOption, BoostReason, PredictionInterval};
@@ -201,7 +201,8 @@ fn route(of: &Situation) -> Predicted {
     let with_bbr = of.with_buffers(Congestion::Bbr);
     let goodput = boost::direct(&path, &with_bbr).ok_or(BoostReason::NoModel)?;
     // A measured transfer shows what its hosts' cores carry.
-    let is_shown = of.limit.is_some() && of.now.is_some_and(|now| goodput.rate.expected < now.expected);
+    let is_shown =
+        of.limit.is_some() && of.now.is_some_and(|now| goodput.rate.expected < now.expected);
     if is_shown && goodput.bound == Bound::Cpu {
         return Err(BoostReason::HostCpu);
     }

@@ -1,8 +1,8 @@
 //! Why an option brings no gain.
 
 use super::situation::Situation;
-use model::boost::{self, Bound, Goodput};
 use model::Congestion;
+use model::boost::{self, Bound, Goodput};
 use record::{BoostKind, BoostReason};
 
 /// A transfer with this share of the path's rate saturates it.

@@ -220,10 +220,12 @@ impl Situation {
             window: connections.window.or(send_window.map(|window| window.in_flight)),
             ..connections
         };
-        let congestion_name =
-            shown.or_else(|| asked.congestion.map(|name| name.name().to_owned()));
+        let congestion_name = shown.or_else(|| asked.congestion.map(|name| name.name().to_owned()));
         let known = BoostPath {
-            send_buffer: path.as_ref().ok().and_then(|path| limiting(send_window, path, &with_window)),
+            send_buffer: path
+                .as_ref()
+                .ok()
+                .and_then(|path| limiting(send_window, path, &with_window)),
             ..known(bottleneck, rtt, loss, &connections, congestion_name.as_deref())
         };
         let service = ports.map_or(m.spec.port, |ports| ports.service);
@@ -360,4 +362,3 @@ fn known(
 pub(super) fn interval<T: Copy>(of: Estimate<T>) -> PredictionInterval<T> {
     PredictionInterval { expected: of.expected, low: of.low, high: of.high }
 }
-

@@ -65,9 +65,9 @@ fn a_small_window_gains_by_a_pair_and_not_by_a_route() {
 #[test]
 fn bbr_with_buffers_gains_nothing_and_says_so() {
     let bbr = of_link("rate=1gbit,rtt=100ms,loss=0.1%", |link| {
-            link.congestion = model::Congestion::Bbr;
-            link.window = Some("64MiB".parse().unwrap());
-        });
+        link.congestion = model::Congestion::Bbr;
+        link.window = Some("64MiB".parse().unwrap());
+    });
     for one in &bbr.options {
         assert_eq!(one.reason, Some(BoostReason::AlreadyBbr), "{one:?}");
         assert!((0.95..1.05).contains(&one.factor.unwrap().expected), "{one:?}");

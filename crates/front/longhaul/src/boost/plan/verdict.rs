@@ -35,8 +35,8 @@ pub(super) fn of(
     count: u32,
 ) -> Verdict {
     // The port of a test says nothing of its program.
-    let is_ssh = m.spec.protocol == Protocol::Tcp
-        && ports.is_some_and(|ports| ports.service == SSH_PORT);
+    let is_ssh =
+        m.spec.protocol == Protocol::Tcp && ports.is_some_and(|ports| ports.service == SSH_PORT);
     let ssh = OPENSSH.times(u64::from(count));
     let rtt = finding.loaded_rtt.or(finding.min_rtt).filter(|rtt| *rtt > Rtt::ZERO);
     let most = rtt.and_then(|rtt| model::window_rate(ssh, rtt));
@@ -99,9 +99,8 @@ fn pauses(samples: &[&Sample], rtt: Rtt) -> bool {
         }
         _ => None,
     });
-    let (all, without) = within.fold((0u32, 0u32), |(all, without), is_pause| {
-        (all + 1, without + u32::from(is_pause))
-    });
+    let (all, without) = within
+        .fold((0u32, 0u32), |(all, without), is_pause| (all + 1, without + u32::from(is_pause)));
     all > 0 && f64::from(without) >= PAUSING * f64::from(all)
 }
 
@@ -211,7 +210,10 @@ mod tests {
         // A test on that port has the limit that it names.
         for ports in [None, Some(ObservedPorts { service: 443, peer: 443 })] {
             let found = of(&finding, &m, ports, 1);
-            assert_eq!((found.reason, found.program_window), (Some(BoostReason::Application), None));
+            assert_eq!(
+                (found.reason, found.program_window),
+                (Some(BoostReason::Application), None)
+            );
             assert!(!found.is_uncertain);
         }
     }

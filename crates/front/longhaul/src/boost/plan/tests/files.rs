@@ -48,7 +48,10 @@ fn assert_file(transfer: &BoostTransfer, name: &str, is_rate_given: bool) {
         assert!(!commands.contains(":0 ") && !commands.ends_with(":0"), "{name}: {commands}");
         // Where another cause may be the limit, no row is sure of it.
         let of_limit = option.reason.is_some_and(|reason| {
-            matches!(reason, BoostReason::Application | BoostReason::Receiver | BoostReason::LineFull)
+            matches!(
+                reason,
+                BoostReason::Application | BoostReason::Receiver | BoostReason::LineFull
+            )
         });
         if transfer.confidence == Some(Confidence::Likely) && of_limit {
             let is_exact = option.factor.is_some_and(|factor| factor.high <= 1.0);
@@ -83,7 +86,8 @@ fn a_rate_below_the_goodput_is_refused() {
     let mut refused = 0;
     for file in results() {
         let Ok(plan) = of_file(&request(&file)) else { continue };
-        let now = plan.transfers.iter().filter_map(|one| of_kind(one, BoostKind::Nothing).goodput_bps);
+        let now =
+            plan.transfers.iter().filter_map(|one| of_kind(one, BoostKind::Nothing).goodput_bps);
         let Some(most) = now.map(|rate| rate.expected).max().filter(|rate| rate.bps() > 0) else {
             continue;
         };

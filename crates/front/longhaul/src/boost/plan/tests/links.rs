@@ -116,9 +116,7 @@ fn assert_reason(drawn: &Drawn, now: &BoostOption, option: &BoostOption) {
             !matches!(option.kind, BoostKind::Pair | BoostKind::CompressedPair)
                 && expected(option) >= 1e9
         }
-        BoostReason::LargestWindow => {
-            expected(option) >= f64::from(1u32 << 30) * 8.0 / round * 0.8
-        }
+        BoostReason::LargestWindow => expected(option) >= f64::from(1u32 << 30) * 8.0 / round * 0.8,
         BoostReason::Parallel => link.streams >= 16,
         BoostReason::Farther => {
             let edge = drawn.request.settings.edge_rtt.unwrap();
