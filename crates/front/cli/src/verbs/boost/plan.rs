@@ -4,6 +4,7 @@ use crate::console::{self, Console};
 use crate::failure::{DONE, Failure, Outcome};
 use crate::ratio::ratio;
 use crate::stop;
+use crate::verbs::probe_args::seconds;
 use clap::{Args, ValueEnum};
 use longhaul::boost::plan::{
     self, PlanEvent, PlanRequest, PlanSettings, PlanSource, PlannedLink, PlannedTarget,
