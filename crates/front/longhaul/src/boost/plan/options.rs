@@ -130,6 +130,8 @@ fn unchanged(
     predicted: Option<Goodput>,
 ) -> BoostOption {
     let Some(now) = of.now else { return without(kind, None, reason) };
+    // If the bottleneck is not saturated, the transfer shows no more than a lower bound of its rate.
+    let predicted = predicted.filter(|_| of.is_rate_known || !reasons::is_saturation(reason));
     let rate = match predicted {
         _ if !of.is_uncertain => Some(now),
         Some(other) => Some(Estimate { high: now.high.max(other.rate.high), ..now }),

@@ -41,10 +41,10 @@ pub(super) fn no_gain(
     if factor < SAME || !is_path {
         return own;
     }
-    if is_saturated(of) {
-        return BoostReason::LineFull;
+    if of.is_already_bbr() {
+        return BoostReason::AlreadyBbr;
     }
-    if of.is_already_bbr() { BoostReason::AlreadyBbr } else { own }
+    if is_saturated(of) { BoostReason::LineFull } else { own }
 }
 
 /// Why a sender with BBR gains nothing by BBR.

@@ -76,6 +76,8 @@ pub(super) struct Situation {
     pub(super) path: Result<LongPath, BoostReason>,
     /// What is known of a path that is not known completely.
     pub(super) known: BoostPath,
+    /// True if the bottleneck's rate is not an estimate from the transfer.
+    pub(super) is_rate_known: bool,
     /// RTT and segment size, of a path that is not known completely as well.
     pub(super) rtt: Option<Estimate<Rtt>>,
     pub(super) mss: ByteCount,
@@ -142,6 +144,7 @@ impl Situation {
                     Some(link.congestion.name()),
                 )
             },
+            is_rate_known: true,
             rtt: Some(long.rtt),
             mss: long.mss,
             connections,
@@ -239,6 +242,7 @@ impl Situation {
             now: Some(Estimate::exact(now)),
             path,
             known,
+            is_rate_known: asked.rate.or(m.path.as_ref().and_then(|path| path.rate_bps)).is_some(),
             rtt,
             mss,
             connections,
