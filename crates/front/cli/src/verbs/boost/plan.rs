@@ -4,6 +4,7 @@ use crate::console::{self, Console};
 use crate::failure::{DONE, Failure, Outcome};
 use crate::ratio::ratio;
 use crate::stop;
+use crate::verbs::probe_args::seconds;
 use clap::{Args, ValueEnum};
 use longhaul::boost::plan::{
     self, PlanEvent, PlanRequest, PlanSettings, PlanSource, PlannedFile, PlannedHost, PlannedLink,
@@ -179,9 +180,4 @@ fn source(args: &PlanArgs) -> Result<PlanSource, Failure> {
         window: args.window,
         ..PlannedHost::new(host)
     }))
-}
-
-fn seconds(text: &str) -> Result<f64, String> {
-    let seconds = text.parse().ok().filter(|seconds| (1.0..=3600.0).contains(seconds));
-    seconds.ok_or_else(|| "give 1 to 3600 seconds".to_owned())
 }
