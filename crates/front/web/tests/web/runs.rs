@@ -9,12 +9,12 @@ use web::{WebEvent, WebRequest};
 
 #[test]
 fn a_run_from_hello_to_result() {
-    check_whole_run(&hello(), "websocket");
+    stall_retry::retry(|| check_whole_run(&hello(), "websocket"));
 }
 
 #[test]
 fn a_run_by_requests() {
-    check_whole_run(&hello_by_requests(), "http");
+    stall_retry::retry(|| check_whole_run(&hello_by_requests(), "http"));
 }
 
 #[test]
