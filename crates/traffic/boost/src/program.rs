@@ -35,7 +35,7 @@ use host::stop::StopFlag;
 use std::ffi::OsString;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Time that far may take to be reached before the program is started.
 const REACH_TIMEOUT: Duration = Duration::from_secs(15);
@@ -106,10 +106,20 @@ pub struct Program {
     pub ports: Ports,
 }
 
+/// A program that has run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ran {
+    /// Its exit code, 128 plus the number of a signal that ended it.
+    pub code: ExitCode,
+    /// When it was started, far being reached.
+    pub began: Instant,
+    /// When it had ended.
+    pub ended: Instant,
+}
+
 impl Program {
-    /// Runs the program behind `near` and returns its exit code, 128 plus the number of a signal that
-    /// ended it. Signals to this process alone are passed on; those of a terminal reach the program by
-    /// themselves. After its end, near delivers what it still holds.
+    /// Runs the program behind `near`. Signals to this process alone are passed on; those of a terminal
+    /// reach the program by themselves. After its end, near delivers what it still holds.
     ///
     /// # Errors
     /// [`ProgramError`]: the program has not run.
@@ -118,7 +128,7 @@ impl Program {
         near: &Near,
         signals: &Signals,
         report: &(dyn Fn(Event) + Sync),
-    ) -> Result<ExitCode, ProgramError> {
+    ) -> Result<Ran, ProgramError> {
         let mut network = ProgramNetwork::create(&self.ports)?;
         let (stop, drain) = (signals.stop(), StopFlag::new());
         let ending = Ending { stop, drain: &drain };
@@ -155,20 +165,22 @@ impl Program {
                 // Without it, names do not resolve, which programs say.
                 scope.spawn(move || drop(sockets.serve(&upstream, stop)));
             }
-            let run = || {
+            let run = || -> Result<Ran, ProgramError> {
                 wait_for_far(&reached, stop)?;
-                self.start_and_wait(&network, signals)
+                let began = clock::now();
+                let code = self.start_and_wait(&network, signals)?;
+                Ok(Ran { code, began, ended: clock::now() })
             };
-            let code = run();
-            match code {
+            let ran = run();
+            match ran {
                 Ok(_) => drain.raise(),
                 Err(_) => stop.raise(),
             }
             let served = served.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             stop.raise();
-            let code = code?;
+            let ran = ran?;
             served?;
-            Ok(code)
+            Ok(ran)
         })
     }
 

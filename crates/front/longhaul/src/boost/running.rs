@@ -35,10 +35,13 @@ const POLL: Duration = Duration::from_millis(200);
 pub struct BoostDocument {
     /// [`BOOST_SCHEMA`].
     pub schema: &'static str,
-    /// `near` or `far`.
+    /// `near`, `far` or `run`.
     pub role: &'static str,
     /// Seconds from its start.
     pub seconds: f64,
+    /// The program of `run`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program: Option<BoostedProgram>,
     /// Flows.
     pub flows: u64,
     /// Flows that were refused.
@@ -61,6 +64,20 @@ pub struct BoostDocument {
     pub cpu_s: f64,
 }
 
+/// A program that has run behind a near box.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct BoostedProgram {
+    /// Its exit code, or 128 plus the number of the signal that ended it.
+    pub exit_code: i32,
+    /// Seconds until far was reached and the program was started.
+    pub setup_s: f64,
+    /// Seconds from its start to its end.
+    pub seconds: f64,
+    /// Seconds from its start until it had ended, and near had delivered what it sent.
+    pub delivered_s: f64,
+}
+
 impl BoostDocument {
     fn new(role: &'static str, totals: &Totals, began: Instant, cpu_before: Duration) -> Self {
         let cpu = cpu::this_process().map(cpu::ProcessCpu::total).unwrap_or_default();
@@ -68,6 +85,7 @@ impl BoostDocument {
             schema: BOOST_SCHEMA,
             role,
             seconds: clock::now().saturating_duration_since(began).as_secs_f64(),
+            program: None,
             flows: totals.flows,
             refused: totals.refused,
             reset: totals.reset,
@@ -171,18 +189,18 @@ pub fn far(
 }
 
 /// When a box began.
-struct Began {
-    at: Instant,
+pub(super) struct Began {
+    pub(super) at: Instant,
     cpu: Duration,
 }
 
 impl Began {
-    fn now() -> Self {
+    pub(super) fn now() -> Self {
         let cpu = cpu::this_process().map(cpu::ProcessCpu::total).unwrap_or_default();
         Began { at: clock::now(), cpu }
     }
 
-    fn document(&self, role: &'static str, totals: &Totals) -> BoostDocument {
+    pub(super) fn document(&self, role: &'static str, totals: &Totals) -> BoostDocument {
         BoostDocument::new(role, totals, self.at, self.cpu)
     }
 }
