@@ -158,6 +158,11 @@ fn what_is_missing_is_named() {
         (&["near", "--far", "a", "-L", "1:b", "--insecure"], "not a forwarded port"),
         (&["near", "--far", "a:0", "-L", "1:b:2", "--insecure"], "HOST or HOST:PORT"),
         (&["far", "--insecure", "-C", "none"], "available:"),
+        (&["verify", "--", "true"], "--far"),
+        (&["verify", "--far", "a", "--insecure"], "HOST"),
+        (&["verify", "--far", "a", "--", "true"], "--key-file"),
+        (&["verify", "--link", "rate=fast"], "--link"),
+        (&["verify", "--solo", "--repeat", "0", "h"], "--repeat"),
     ] {
         assert!(said(arguments).contains(part), "{arguments:?}: {}", said(arguments));
     }

@@ -119,6 +119,16 @@ fn trials(lab: bool, iperf3: bool, devices: bool, held: bool) -> Vec<Trial> {
             boosting::a_small_window_fills_a_long_path,
         ),
         (
+            "a_command_is_compared_with_itself_boosted",
+            Needs::Nothing,
+            boosting::a_command_is_compared_with_itself_boosted,
+        ),
+        (
+            "a_pair_is_verified_in_its_own_lab",
+            Needs::Nothing,
+            boosting::a_pair_is_verified_in_its_own_lab,
+        ),
+        (
             "policed_udt_switches_to_tcp_where_that_carries_more",
             Needs::Nothing,
             udt::policed_udt_switches_to_tcp_where_that_carries_more,
