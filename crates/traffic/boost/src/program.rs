@@ -30,6 +30,7 @@ use crate::event_loop::Ending;
 use crate::near::{Listener, Near};
 use crate::transparent::Transparent;
 use host::clock;
+use host::netns::NetNs;
 use host::program::{ExitCode, Identity, Reaper, Streams};
 use host::stop::StopFlag;
 use std::ffi::OsString;
@@ -41,6 +42,8 @@ use std::time::{Duration, Instant};
 const REACH_TIMEOUT: Duration = Duration::from_secs(15);
 /// Interval at which a signal is noticed meanwhile.
 const POLL: Duration = Duration::from_millis(50);
+/// Interval at which refused datagrams are counted, in polls.
+const COUNT_POLLS: u32 = 20;
 
 /// Who answers the program's DNS queries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -165,6 +168,8 @@ impl Program {
                 // Without it, names do not resolve, which programs say.
                 scope.spawn(move || drop(sockets.serve(&upstream, stop)));
             }
+            let namespace = Arc::clone(&network.namespace);
+            scope.spawn(move || count_udp(&namespace, near, stop));
             let run = || -> Result<Ran, ProgramError> {
                 wait_for_far(&reached, stop)?;
                 let began = clock::now();
@@ -184,6 +189,7 @@ impl Program {
         })
     }
 
+    /// Starts the program and waits for its end.
     fn start_and_wait(
         &self,
         network: &ProgramNetwork,
@@ -206,5 +212,22 @@ impl Program {
             )
         };
         signals.run(start)
+    }
+}
+
+/// Counts the datagrams that the program's network refuses, until the end.
+fn count_udp(namespace: &NetNs, near: &Near, stop: &StopFlag) {
+    // The network of a thread that counts may change.
+    let read = || namespace.run(network::refused_datagrams).ok().flatten();
+    loop {
+        if let Some(refused) = read() {
+            near.note_udp(refused);
+        }
+        for _ in 0..COUNT_POLLS {
+            if stop.is_raised() {
+                return;
+            }
+            std::thread::sleep(POLL);
+        }
     }
 }
