@@ -22,6 +22,7 @@ pub mod program;
 mod request;
 mod running;
 mod settings;
+pub mod status;
 pub mod verify;
 
 pub use event::{BOOST_EVENT_SCHEMA, BoostEvent, BoostLine, FlowFinished};

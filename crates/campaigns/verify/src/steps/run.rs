@@ -307,7 +307,10 @@ impl<'a> StepRun<'a> {
             let theirs = finding
                 .remedies
                 .iter()
-                .filter(move |remedy| remedy.place != RemedyPlace::Call && remedy.place != ours);
+                .filter(move |remedy| {
+                    matches!(remedy.place, RemedyPlace::Sender | RemedyPlace::Receiver)
+                        && remedy.place != ours
+                });
             theirs.map(|remedy| FarEndChange {
                 direction: *direction,
                 command: remedy.command.to_string(),

@@ -7,6 +7,7 @@ mod pair;
 mod plan;
 mod run;
 mod settings;
+mod status;
 mod verify;
 
 use crate::console::{self, Console};
@@ -46,6 +47,7 @@ enum BoostVerb {
     Pair(pair::PairArgs),
     Plan(plan::PlanArgs),
     Verify(verify::VerifyArgs),
+    Status(status::StatusArgs),
 }
 
 pub(crate) fn run(args: &BoostArgs, console: &mut Console) -> Outcome {
@@ -56,6 +58,7 @@ pub(crate) fn run(args: &BoostArgs, console: &mut Console) -> Outcome {
         BoostVerb::Pair(args) => pair::run(args, console),
         BoostVerb::Plan(args) => plan::run(args, console),
         BoostVerb::Verify(args) => verify::run(args, console),
+        BoostVerb::Status(args) => status::run(args, console),
     }
 }
 

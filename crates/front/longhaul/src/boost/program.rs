@@ -2,6 +2,7 @@
 
 use super::event::BoostEvent;
 use super::request::{BoxSettings, far_address};
+use super::status::{BoxRole, Serving};
 use super::running::{Began, BoostDocument, BoostedProgram, observe, resolve_far};
 use super::{PORT, problem};
 use crate::{Fault, Field, Problem, StopFlag};
@@ -113,7 +114,7 @@ pub fn run(
         }
         None => start_solo(settings).map(|(far, key)| (vec![far], Some(key)))?,
     };
-    let near = Near::new(NearConfig {
+    let near = Arc::new(Near::new(NearConfig {
         far,
         key,
         lanes: usize::try_from(request.lanes).unwrap_or(usize::MAX),
@@ -121,7 +122,8 @@ pub fn run(
         timeouts: settings.timeouts(),
         max_flows: settings.max_flows,
         threads: THREADS,
-    });
+    }));
+    let _serving = Serving::start(BoxRole::Run, Arc::clone(&near), settings.metrics)?;
     let program = Program {
         command: request.command.clone(),
         name_server: match (request.name_server, &request.far) {

@@ -3,6 +3,7 @@
 use super::event::BoostEvent;
 use super::ingress::{self, Ingresses};
 use super::problem;
+use super::status::{BoxRole, Serving};
 use super::request::{FarRequest, NearRequest, far_address};
 use super::settings::{warn, warn_plaintext};
 use crate::{Fault, Problem, StopFlag};
@@ -117,9 +118,9 @@ pub fn near(
     let options = settings.lane_options(on_event)?;
     let key = settings.keys(PairKey::of_near, on_event)?.pop();
     let far = resolve_far(&far_address(&request.far)?, stop)?;
-    let Ingresses { listeners, addresses, diversion } = ingress::open(request, on_event)?;
+    let Ingresses { listeners, mut addresses, diversion } = ingress::open(request, on_event)?;
     let encrypted = key.is_some();
-    let near = Near::new(NearConfig {
+    let near = Arc::new(Near::new(NearConfig {
         far,
         key,
         lanes: usize::try_from(request.lanes).unwrap_or(usize::MAX),
@@ -127,7 +128,9 @@ pub fn near(
         timeouts: settings.timeouts(),
         max_flows: settings.max_flows,
         threads: threads(),
-    });
+    }));
+    let serving = Serving::start(BoxRole::Near, Arc::clone(&near), settings.metrics)?;
+    addresses.extend(serving.address());
     let congestion = settings.congestion_name();
     on_event(BoostEvent::Listening { role: "near", addresses, encrypted, congestion });
     let began = Began::now();
@@ -136,7 +139,7 @@ pub fn near(
     let active = || near.totals().active_flows;
     let ending = Ending { stop, drain };
     observe(serve, active, ending, settings.reports_flows, on_event)?;
-    drop(diversion);
+    drop((serving, diversion));
     Ok(began.document("near", &near.totals()))
 }
 
@@ -164,14 +167,16 @@ pub fn far(
         target.port() == listen.port() && UdpSocket::bind((target.ip(), 0)).is_ok()
     };
     warn_plaintext(listen, settings.insecure, on_event);
-    let far = Far::new(FarConfig {
+    let far = Arc::new(Far::new(FarConfig {
         keys: encrypted.then_some(keys),
         policy: Arc::new(Destinations::new(rules, Box::new(is_own))),
         timeouts: settings.timeouts(),
         max_lanes: settings.max_flows,
         threads: threads(),
-    });
-    let (addresses, congestion) = (vec![listen.to_string()], settings.congestion_name());
+    }));
+    let serving = Serving::start(BoxRole::Far, Arc::clone(&far), settings.metrics)?;
+    let addresses = std::iter::once(listen.to_string()).chain(serving.address()).collect();
+    let congestion = settings.congestion_name();
     on_event(BoostEvent::Listening { role: "far", addresses, encrypted, congestion });
     if request.allow.is_empty() {
         let text = "without a list of targets, every program of this host can connect to \
@@ -185,6 +190,7 @@ pub fn far(
     let active = || far.totals().active_flows;
     let ending = Ending { stop, drain };
     observe(serve, active, ending, settings.reports_flows, on_event)?;
+    drop(serving);
     Ok(began.document("far", &far.totals()))
 }
 

@@ -9,6 +9,7 @@ use longhaul::boost::program::{self, NameServer, ProgramRequest};
 use longhaul::boost::{BoostEvent, BoxSettings};
 use report::untrusted;
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use units::ByteCount;
 
@@ -25,6 +26,11 @@ use units::ByteCount;
 pub(super) struct RunArgs {
     #[command(flatten)]
     boxes: ProgramArgs,
+    /// Serve Prometheus metrics at http://127.0.0.1:PORT/metrics
+    ///
+    /// ADDRESS:PORT listens on another address.
+    #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = host::address::parse_listen)]
+    metrics: Option<SocketAddr>,
     /// Write what was carried to FILE, as JSON
     #[arg(long, value_name = "FILE")]
     report: Option<OutputPath>,
@@ -113,7 +119,8 @@ impl ProgramArgs {
 }
 
 pub(super) fn run(args: &RunArgs) -> Outcome {
-    let request = args.boxes.request(&args.command);
+    let mut request = args.boxes.request(&args.command);
+    request.settings.metrics = args.metrics;
     request.check()?;
     inside::sandbox(|| {
         let document = program::run(&request, &mut say)?;
