@@ -66,8 +66,8 @@ pub use boost_status::{
     BOOST_STATUS_SCHEMA, BoostStatus, BoxRole, BoxStatus, NotBoostedCount, SilentBox,
 };
 pub use boost_verify::{
-    BOOST_VERIFY_SCHEMA, BoostGain, BoostMeasure, BoostRun, BoostVerdict, BoostVerification, BoostWay,
-    BoostWaySummary, CubicHarm,
+    BOOST_VERIFY_SCHEMA, BoostGain, BoostMeasure, BoostRun, BoostVerdict, BoostVerification,
+    BoostWay, BoostWaySummary, CubicHarm,
 };
 pub use capture_point::CapturePoint;
 pub use caveat::Caveat;

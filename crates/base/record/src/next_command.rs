@@ -157,10 +157,7 @@ impl Action {
     pub fn command_in_lab(&self, link: &str) -> String {
         let needs_path = !matches!(
             self,
-            Action::TunePlan { .. }
-                | Action::CheckHost { .. }
-                | Action::Watch
-                | Action::Remedy(_)
+            Action::TunePlan { .. } | Action::CheckHost { .. } | Action::Watch | Action::Remedy(_)
         );
         if !needs_path {
             return self.command();
@@ -199,9 +196,7 @@ impl Action {
             }
             Action::Ping(host) => to_host("ping", host, &[]),
             Action::Baseline { host, port } => to_host("baseline", host, &port_flag(*port)),
-            Action::Remedy(command) => {
-                command.to_string().split(' ').map(str::to_owned).collect()
-            }
+            Action::Remedy(command) => command.to_string().split(' ').map(str::to_owned).collect(),
             Action::Watch => with("watch", &[]),
             Action::Capture { host, port } => {
                 let mut words = vec!["sudo".to_owned()];

@@ -124,7 +124,8 @@ pub fn run(schedule: BoostSchedule, runner: &mut dyn BoostRunner) -> Result<Boos
 
 /// Ends a series whose first two runs failed: more of them show nothing.
 fn fails_both_ways(runs: &[BoostRun]) -> Result<(), Problem> {
-    let [BoostRun { failed: Some(direct), .. }, BoostRun { failed: Some(boosted), .. }] = runs else {
+    let [BoostRun { failed: Some(direct), .. }, BoostRun { failed: Some(boosted), .. }] = runs
+    else {
         return Ok(());
     };
     let message = format!("the command fails both ways: direct, {direct}; boosted, {boosted}");

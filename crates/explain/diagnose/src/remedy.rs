@@ -69,11 +69,7 @@ pub(crate) fn of_posterior(
     listed.extend(boxes.map(|remedy| (likely.len(), remedy)));
     let remedies = listed.into_iter().map(|(helps, remedy)| {
         let partial = helps < likely.len();
-        if is_sure && !partial {
-            remedy
-        } else {
-            unpromised(remedy, partial)
-        }
+        if is_sure && !partial { remedy } else { unpromised(remedy, partial) }
     });
     remedies.collect()
 }

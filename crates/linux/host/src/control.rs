@@ -149,13 +149,15 @@ pub fn connect(owner: Owner, name: &str) -> io::Result<Connection> {
     // connect(2) on a Unix socket waits for space in the listener's backlog, for at
     // most the write timeout.
     socket.set_write_timeout(Some(CONNECT_TIMEOUT))?;
-    socket.connect(&address(owner, sandbox::user(), name)?).map_err(|error| match error.kind() {
-        io::ErrorKind::ConnectionRefused => {
-            let text = format!("no {} named {name} is running", owner.noun());
-            io::Error::new(io::ErrorKind::NotFound, text)
+    socket.connect(&address(owner, sandbox::user(), name)?).map_err(|error| {
+        match error.kind() {
+            io::ErrorKind::ConnectionRefused => {
+                let text = format!("no {} named {name} is running", owner.noun());
+                io::Error::new(io::ErrorKind::NotFound, text)
+            }
+            io::ErrorKind::WouldBlock => timed_out(),
+            _ => error,
         }
-        io::ErrorKind::WouldBlock => timed_out(),
-        _ => error,
     })?;
     Connection::new(OwnedFd::from(socket).into())
 }

@@ -152,7 +152,8 @@ mod tests {
 
     #[test]
     fn cpu_time_is_that_of_the_program_and_its_children() {
-        let (mut group, _child) = shell("i=0; (while [ $i -lt 20000 ]; do i=$((i+1)); done); exit 3");
+        let (mut group, _child) =
+            shell("i=0; (while [ $i -lt 20000 ]; do i=$((i+1)); done); exit 3");
         let end = group.wait(LONG, &|| false).unwrap().unwrap();
         assert_eq!(end.status.code(), Some(3));
         assert!(end.cpu.total() > Duration::ZERO);

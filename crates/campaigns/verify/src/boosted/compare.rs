@@ -135,9 +135,7 @@ fn sentence(
 ) -> String {
     let worth = times(BOOST_WORTH);
     let mut text = match (verdict, gain) {
-        (_, None) => {
-            "Cannot tell: no pair of a direct and a boosted run has completed".to_owned()
-        }
+        (_, None) => "Cannot tell: no pair of a direct and a boosted run has completed".to_owned(),
         (BoostVerdict::Gain, Some(gain)) => format!("Gain {}", interval(gain)),
         (BoostVerdict::NoGain, Some(gain)) if gain.high.is_some_and(|high| high < 1.0) => {
             format!("No gain: boosted runs are slower, {}", interval(gain))
@@ -177,7 +175,11 @@ fn sentence(
         text += &format!(
             " A CUBIC flow on the same path gets {} alone, {} beside the direct and {} beside the \
              boosted transfer: harm {:.2} and {:.2}.",
-            harm.alone_bps, harm.beside_direct_bps, harm.beside_boosted_bps, harm.direct, harm.boosted
+            harm.alone_bps,
+            harm.beside_direct_bps,
+            harm.beside_boosted_bps,
+            harm.direct,
+            harm.boosted
         );
     }
     text

@@ -88,10 +88,7 @@ fn a_gain_has_its_interval_and_its_price() {
     assert!((gain.low.unwrap() - 3.82).abs() < 0.02 && (gain.high.unwrap() - 4.29).abs() < 0.02);
     assert_eq!(found.verdict, BoostVerdict::Gain);
     // 0.5 s and 2 s for half a gigabyte each.
-    assert_eq!(
-        (found.direct.cpu_s_per_gb, found.boosted.cpu_s_per_gb),
-        (Some(1.0), Some(4.0))
-    );
+    assert_eq!((found.direct.cpu_s_per_gb, found.boosted.cpu_s_per_gb), (Some(1.0), Some(4.0)));
     assert!(found.sentence.starts_with("Gain ×4.05 (95 % interval ×3.8"), "{}", found.sentence);
     assert!(found.sentence.contains("CPU time per GB: 1 s direct, 4 s boosted"), "{found:?}");
 }

@@ -304,13 +304,10 @@ impl<'a> StepRun<'a> {
         let directions = self.prepared.job.directions.iter();
         let needs = directions.zip(&self.current).flat_map(|(direction, finding)| {
             let ours = verdict::place(*direction);
-            let theirs = finding
-                .remedies
-                .iter()
-                .filter(move |remedy| {
-                    matches!(remedy.place, RemedyPlace::Sender | RemedyPlace::Receiver)
-                        && remedy.place != ours
-                });
+            let theirs = finding.remedies.iter().filter(move |remedy| {
+                matches!(remedy.place, RemedyPlace::Sender | RemedyPlace::Receiver)
+                    && remedy.place != ours
+            });
             theirs.map(|remedy| FarEndChange {
                 direction: *direction,
                 command: remedy.command.to_string(),

@@ -103,7 +103,10 @@ pub(crate) fn a_command_is_compared_with_itself_boosted() {
         "--json",
         "server",
     ]);
-    assert_eq!((&found["schema"], &found["measure"]), (&"longhaul.boost-verify/1".into(), &"goodput".into()));
+    assert_eq!(
+        (&found["schema"], &found["measure"]),
+        (&"longhaul.boost-verify/1".into(), &"goodput".into())
+    );
     let runs = found["runs"].as_array().unwrap();
     let ways: Vec<_> = runs.iter().map(|run| run["way"].as_str().unwrap()).collect();
     assert_eq!(ways, ["direct", "boosted", "boosted", "direct"], "{found:#}");

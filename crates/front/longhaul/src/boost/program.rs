@@ -2,14 +2,14 @@
 
 use super::event::BoostEvent;
 use super::request::{BoxSettings, far_address};
-use super::status::{BoxRole, Serving};
 use super::running::{Began, BoostDocument, BoostedProgram, observe, resolve_far};
+use super::status::{BoxRole, Serving};
 use super::{PORT, problem};
 use crate::{Fault, Field, Problem, StopFlag};
 use ::boost::program::{NameServer as Side, Ports, Program, ProgramError, Ran, Signals};
 use ::boost::{
-    BoostError, Destinations, Ending, Event, Far, FarConfig, FarKeys, LaneOptions, Near, NearConfig,
-    PairKey, keys, sockets,
+    BoostError, Destinations, Ending, Event, Far, FarConfig, FarKeys, LaneOptions, Near,
+    NearConfig, PairKey, keys, sockets,
 };
 use host::clock;
 use host::lock::lock;

@@ -3,9 +3,9 @@
 use super::event::BoostEvent;
 use super::ingress::{self, Ingresses};
 use super::problem;
-use super::status::{BoxRole, Serving};
 use super::request::{FarRequest, NearRequest, far_address};
 use super::settings::{warn, warn_plaintext};
+use super::status::{BoxRole, Serving};
 use crate::{Fault, Problem, StopFlag};
 use ::boost::{
     BoostError, Destinations, Ending, Event, Far, FarConfig, FarKeys, Near, NearConfig, PairKey,

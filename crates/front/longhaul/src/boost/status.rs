@@ -16,4 +16,4 @@ mod served;
 pub use client::{StatusRequest, status};
 pub use record::{BoostStatus, BoxRole, BoxStatus};
 
-pub(super) use served::{Observed, Serving};
+pub(super) use served::Serving;

@@ -63,9 +63,7 @@ impl From<BoostProgress<'_>> for BoostVerifyEvent {
         match progress {
             BoostProgress::Run { way, number, of } => BoostVerifyEvent::Run { way, number, of },
             BoostProgress::Ended(run) => BoostVerifyEvent::Ended(Box::new(run.clone())),
-            BoostProgress::Cubic { beside, seconds } => {
-                BoostVerifyEvent::Cubic { beside, seconds }
-            }
+            BoostProgress::Cubic { beside, seconds } => BoostVerifyEvent::Cubic { beside, seconds },
             BoostProgress::CubicEnded(goodput) => BoostVerifyEvent::CubicEnded { goodput },
         }
     }

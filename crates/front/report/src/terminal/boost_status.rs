@@ -134,17 +134,24 @@ mod tests {
         };
         let style = Style { colour: false, width: 100, unicode: true };
         let first = boost_status(&status, None, &style);
-        for shown in ["process 7, up for 10 s", "1 open, 5 in all", "1 GB from applications", "2 s per GB"] {
+        for shown in
+            ["process 7, up for 10 s", "1 open, 5 in all", "1 GB from applications", "2 s per GB"]
+        {
             assert!(first.contains(shown), "{shown}: {first}");
         }
-        assert!(first.contains("3 not allowed, 9 UDP datagrams") && first.contains("far-2 does not"));
+        assert!(
+            first.contains("3 not allowed, 9 UDP datagrams") && first.contains("far-2 does not")
+        );
         assert!(!first.contains('\u{1b}') && !first.contains("bit/s"), "{first}");
         let earlier = status.clone();
         status.time += 2.0;
         status.boxes[0].in_bytes += 25_000_000;
         status.boxes[0].cpu_s += 1.0;
         let second = boost_status(&status, Some(&earlier), &style);
-        assert!(second.contains("(100 Mbit/s) from") && second.contains("0.5 cores now"), "{second}");
+        assert!(
+            second.contains("(100 Mbit/s) from") && second.contains("0.5 cores now"),
+            "{second}"
+        );
         let none = BoostStatus { boxes: Vec::new(), silent: Vec::new(), ..status };
         assert!(boost_status(&none, None, &style).contains("no box of this user"));
     }

@@ -87,7 +87,10 @@ mod tests {
             far: Some("far.example".to_owned()),
             path: None,
             measure: BoostMeasure::Time,
-            runs: vec![run(BoostWay::Direct, None), run(BoostWay::Boosted, Some("exit code 1: \u{7}"))],
+            runs: vec![
+                run(BoostWay::Direct, None),
+                run(BoostWay::Boosted, Some("exit code 1: \u{7}")),
+            ],
             direct: summary,
             boosted: summary,
             gain: None,

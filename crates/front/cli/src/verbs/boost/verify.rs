@@ -104,7 +104,9 @@ impl VerifyArgs {
             reverse: self.reverse,
             ..VerifiedTest::default()
         };
-        host_port::split(&mut test.host, &mut test.port)?;
+        if self.host.is_some() {
+            host_port::split(&mut test.host, &mut test.port)?;
+        }
         Ok(BoostVerifyRequest {
             boost: self.boxes.request(&self.command),
             test,
@@ -144,7 +146,8 @@ pub(super) fn run(args: &VerifyArgs, console: &mut Console) -> Outcome {
             }
             BoostVerifyEvent::Ended(run) => terminal::boost_run(&run),
             BoostVerifyEvent::Cubic { beside, seconds } => {
-                let beside = beside.map_or("alone".to_owned(), |way| format!("beside {}", way.name()));
+                let beside =
+                    beside.map_or("alone".to_owned(), |way| format!("beside {}", way.name()));
                 return shown.live(&format!("CUBIC flow {beside}: {seconds} s"));
             }
             BoostVerifyEvent::CubicEnded { goodput } => format!("CUBIC flow: {goodput}"),

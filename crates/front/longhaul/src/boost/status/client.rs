@@ -108,7 +108,8 @@ fn remote(url: &str, stop: &StopFlag) -> Result<BoxStatus, Problem> {
 
 async fn get(endpoint: &Endpoint, stop: &StopFlag) -> Result<String, Problem> {
     let failed = |error: String| Problem::new(Fault::Peer, error);
-    let (_, connected) = http_client::find(endpoint, Family::Any, false, &[b"http/1.1"], stop).await?;
+    let (_, connected) =
+        http_client::find(endpoint, Family::Any, false, &[b"http/1.1".as_slice()], stop).await?;
     let io = TokioIo::new(connected.stream);
     let opened = http1::Builder::new().max_buf_size(MAX_HEADER).handshake(io).await;
     let (mut sender, connection) = opened.map_err(|error| failed(error.to_string()))?;
@@ -118,8 +119,7 @@ async fn get(endpoint: &Endpoint, stop: &StopFlag) -> Result<String, Problem> {
         .map_err(|error| failed(error.to_string()))?;
     // Ends with the runtime.
     tokio::spawn(connection);
-    let answer =
-        sender.send_request(request).await.map_err(|error| failed(error.to_string()))?;
+    let answer = sender.send_request(request).await.map_err(|error| failed(error.to_string()))?;
     if answer.status() != StatusCode::OK {
         return Err(failed(format!("the answer is {}", answer.status())));
     }
@@ -186,7 +186,9 @@ mod tests {
 
     #[test]
     fn hostile_answers_end_in_time_with_a_reason() {
-        let long = |head: &str, piece: &str| [head.as_bytes(), &piece.repeat(300 << 10).into_bytes()].concat();
+        let long = |head: &str, piece: &str| {
+            [head.as_bytes(), &piece.repeat(300 << 10).into_bytes()].concat()
+        };
         let cases = [
             (Vec::new(), "no answer within"),
             (b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc".to_vec(), "no answer within"),
@@ -199,10 +201,8 @@ mod tests {
         ];
         let servers = cases.map(|(answer, reason)| (server(answer), reason));
         let urls: Vec<String> = servers.iter().map(|((url, _), _)| url.clone()).collect();
-        let asked: Vec<_> = urls
-            .into_iter()
-            .map(|url| std::thread::spawn(move || ask(&[url])))
-            .collect();
+        let asked: Vec<_> =
+            urls.into_iter().map(|url| std::thread::spawn(move || ask(&[url]))).collect();
         for (asked, ((_, server), reason)) in asked.into_iter().zip(servers) {
             let found = asked.join().unwrap();
             let [SilentBox { why, .. }] = found.silent.as_slice() else { panic!("{found:?}") };

@@ -29,7 +29,7 @@ macro_rules! sample {
 }
 
 /// Those with a fixed number of samples.
-const FAMILIES: [Family; 8] = [
+static FAMILIES: [Family; 8] = [
     Family {
         name: "longhaul_boost_flows_total",
         kind: "counter",
@@ -137,7 +137,8 @@ pub(super) fn read(name: String, page: &str) -> Result<BoxStatus, &'static str> 
             }
             _ => {
                 let samples = FAMILIES.iter().filter(|family| family.name == name);
-                let found = samples.flat_map(|family| family.samples).find(|one| one.label == label);
+                let found =
+                    samples.flat_map(|family| family.samples).find(|one| one.label == label);
                 if let Some(sample) = found {
                     *(sample.place)(&mut status) = value as u64;
                 }
@@ -185,7 +186,10 @@ mod tests {
     fn what_is_written_is_read() {
         let page = write(&status());
         assert_eq!(read("n".to_owned(), &page).unwrap(), status());
-        assert!(page.contains("longhaul_boost_not_boosted_total{reason=\"not_allowed\"} 6\n"), "{page}");
+        assert!(
+            page.contains("longhaul_boost_not_boosted_total{reason=\"not_allowed\"} 6\n"),
+            "{page}"
+        );
         for line in page.lines().filter(|line| !line.starts_with('#')) {
             let name = line.split(['{', ' ']).next().unwrap();
             assert!(page.contains(&format!("# HELP {name} ")), "{name}");
@@ -196,7 +200,13 @@ mod tests {
 
     #[test]
     fn a_hostile_page_adds_nothing() {
-        for page in ["", "longhaul_boost_info{role=\"\u{1b}[2J\"} 1\n", "longhaul_tests_total 3\n", "{", "\" } 1"] {
+        for page in [
+            "",
+            "longhaul_boost_info{role=\"\u{1b}[2J\"} 1\n",
+            "longhaul_tests_total 3\n",
+            "{",
+            "\" } 1",
+        ] {
             assert!(read(String::new(), page).is_err(), "{page}");
         }
         let evil = "longhaul_boost_info{role=\"near\"} 1\n\

@@ -75,7 +75,8 @@ impl Serving {
             })?;
         }
         let page = move || page::write(&read());
-        let server = metrics.map(|at| MetricsServer::start(at, &[], MISDIRECTED, page)).transpose()?;
+        let server =
+            metrics.map(|at| MetricsServer::start(at, &[], MISDIRECTED, page)).transpose()?;
         let metrics = server.as_ref().map(MetricsServer::address);
         Ok(Serving { metrics, _server: server, end })
     }

@@ -100,7 +100,8 @@ impl<'a> InLab<'a> {
     /// Ends the lab; what it says of the validity of its links.
     pub(super) fn end(self) -> Vec<String> {
         let mut notes = vec![
-            "CPU time does not include the far box and the server, which run all the time".to_owned(),
+            "CPU time does not include the far box and the server, which run all the time"
+                .to_owned(),
         ];
         match self.lab.end() {
             Ok((_, _, messages)) => {

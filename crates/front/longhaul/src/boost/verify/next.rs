@@ -4,7 +4,10 @@ use super::request::{BoostVerifyRequest, VerifyStage};
 use record::{BoostVerdict, BoostVerification, CommandHost, NextCommand, command_line};
 
 /// What to do with the result.
-pub(super) fn of(document: &BoostVerification, request: &BoostVerifyRequest) -> Option<NextCommand> {
+pub(super) fn of(
+    document: &BoostVerification,
+    request: &BoostVerifyRequest,
+) -> Option<NextCommand> {
     if document.interrupted {
         return None;
     }

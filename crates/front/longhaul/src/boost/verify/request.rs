@@ -216,10 +216,8 @@ mod tests {
     #[test]
     fn a_lab_has_the_hosts_of_the_boxes() {
         let lab = |stage| VerifyLab { stage, server: None, sysctls: Vec::new() };
-        let request = |stage| BoostVerifyRequest {
-            lab: Some(lab(stage)),
-            ..BoostVerifyRequest::default()
-        };
+        let request =
+            |stage| BoostVerifyRequest { lab: Some(lab(stage)), ..BoostVerifyRequest::default() };
         let link = VerifyStage::Link("rate=100mbit,rtt=173ms".to_owned());
         assert_eq!(request(link).check(), Ok(()));
         let wrong = request(VerifyStage::Link("rate=fast".to_owned())).check().unwrap_err();

@@ -145,9 +145,13 @@ mod tests {
     fn a_service_is_ready_once_it_says_so() {
         let long = Duration::from_secs(30);
         let stop = StopFlag::new();
-        let service = shell("trap 'echo last; exit 0' TERM; echo one; echo ready; sleep 1000 & wait");
+        let service =
+            shell("trap 'echo last; exit 0' TERM; echo one; echo ready; sleep 1000 & wait");
         let (end, lines, _) = service.until_ready(long, &stop).unwrap().end().unwrap();
-        assert_eq!((end.status.code(), lines.0), (Some(0), ["one", "ready", "last"].map(str::to_owned).to_vec()));
+        assert_eq!(
+            (end.status.code(), lines.0),
+            (Some(0), ["one", "ready", "last"].map(str::to_owned).to_vec())
+        );
         let failed = shell("echo no key >&2; exit 2").until_ready(long, &stop);
         assert!(failed.is_err_and(|problem| problem.message == "the box does not start: no key"));
         let silent = shell("sleep 1000").until_ready(Duration::from_millis(50), &stop);

@@ -29,9 +29,8 @@ pub(super) fn five_hosts(path: &str, sysctls: &[(String, String)]) -> Result<Str
     let rate = crate::lab::parse_path(path)?.rate().unwrap_or(LAN_RATE);
     let lan_rate = rate.scaled(LAN_FACTOR).max(LAN_RATE);
     let lan = format!("rate={}bit,rtt={LAN_RTT}", lan_rate.bps());
-    let settings = sysctls.iter().map(|(key, value)| {
-        format!("{} = {}", quoted(key), quoted(value))
-    });
+    let settings =
+        sysctls.iter().map(|(key, value)| format!("{} = {}", quoted(key), quoted(value)));
     let settings = settings.collect::<Vec<_>>().join(", ");
     // Buffers of the boxes do not limit; their congestion control is BBR unless lanes have another.
     let boxes = "congestion = \"bbr\"\nsysctl = { \"net.ipv4.tcp_wmem\" = \"4096 16384 67108864\", \

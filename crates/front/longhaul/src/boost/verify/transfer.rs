@@ -177,7 +177,9 @@ mod tests {
         stop.raise();
         let words = ["sleep", "1000"].map(OsString::from);
         Transfer::start(&words).unwrap().wait(long, &stop).unwrap();
-        assert!(Transfer::start(&["/nowhere/x".into()]).is_err_and(|p| p.message.contains("/nowhere")));
+        assert!(
+            Transfer::start(&["/nowhere/x".into()]).is_err_and(|p| p.message.contains("/nowhere"))
+        );
     }
 
     #[test]
