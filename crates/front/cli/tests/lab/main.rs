@@ -109,7 +109,7 @@ fn main() -> ExitCode {
 }
 
 fn trials(lab: bool, iperf3: bool, devices: bool, held: bool) -> Vec<Trial> {
-    let tests: [(&str, Needs, fn()); 104] = [
+    let tests: [(&str, Needs, fn()); 106] = [
         // The longest first, so that the others end beside them.
         ("edge_cloud_windows_hold", Needs::Nothing, studies::edge_cloud_windows_hold),
         ("the_loop_closes", Needs::Nothing, closed_loop::the_loop_closes),

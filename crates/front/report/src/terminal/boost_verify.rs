@@ -10,7 +10,7 @@ use super::{
 use record::{BoostRun, BoostVerdict, BoostVerification};
 use units::significant;
 
-/// One run: `2 boosted  3.1 s, 90 Mbit/s, 100 MB, CPU 0.4 s, set up in 0.6 s`.
+/// One run: `boosted 3.1 s, 90 Mbit/s, 100 MB, CPU 0.4 s, set up in 0.6 s`.
 #[must_use]
 pub fn boost_run(run: &BoostRun) -> String {
     let seconds = |time: f64| format!("{} s", significant(time, 3));
@@ -20,7 +20,7 @@ pub fn boost_run(run: &BoostRun) -> String {
     parts.push(format!("CPU {}", seconds(run.cpu_s)));
     parts.extend(run.setup_s.map(|setup| format!("connected to far in {}", seconds(setup))));
     parts.extend(run.failed.as_ref().map(|why| format!("failed: {why}")));
-    format!("{:8} {}", run.way.name(), parts.join(", "))
+    format!("{} {}", run.way.name(), parts.join(", "))
 }
 
 /// The whole comparison.
@@ -107,7 +107,7 @@ mod tests {
         };
         let text = boost_verification(&of, &Style { colour: false, width: 90, unicode: true });
         for shown in [
-            "direct   3.14 s, 100 MB, CPU 0.4 s",
+            "direct 3.14 s, 100 MB, CPU 0.4 s",
             "connected to far in 0.51 s, failed: exit code 1",
             "Cannot tell.",
             "interrupted",

@@ -171,12 +171,18 @@ mod tests {
         assert!(gone.boxes.is_empty() && gone.silent.len() == 1, "{gone:?}");
     }
 
-    /// A server that sends this to its only client, and holds the connection until that has gone.
+    /// A server that answers its only client with this, and holds the connection until that has gone.
     fn server(answer: Vec<u8>) -> (String, JoinHandle<()>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("{}/metrics", listener.local_addr().unwrap());
         let serve = move || {
             let (mut client, _): (TcpStream, _) = listener.accept().unwrap();
+            let mut request = Vec::new();
+            while !request.ends_with(b"\r\n\r\n") {
+                let mut byte = [0];
+                client.read_exact(&mut byte).unwrap();
+                request.extend(byte);
+            }
             // A client that refuses the answer closes early.
             let _ = client.write_all(&answer);
             let _ = client.read_to_end(&mut Vec::new());
