@@ -22,11 +22,13 @@ pub mod program;
 mod request;
 mod running;
 mod settings;
+pub mod status;
+pub mod verify;
 
 pub use event::{BOOST_EVENT_SCHEMA, BoostEvent, BoostLine, FlowFinished};
 pub use ingress::{GatewaySettings, ProxySettings};
 pub use request::{BoostRequest, BoxSettings, FarRequest, Forward, NearRequest};
-pub use running::{BOOST_SCHEMA, BoostDocument, far, near};
+pub use running::{BOOST_SCHEMA, BoostDocument, BoostedProgram, far, near};
 
 pub use ::boost::PORT;
 

@@ -115,6 +115,8 @@ pub enum Request {
     Boost(Box<boost::BoostRequest>),
     /// What would accelerate a transfer, by how much, and why not.
     BoostPlan(Box<boost::plan::PlanRequest>),
+    /// A command as it is and through a pair, compared.
+    BoostVerify(Box<boost::verify::BoostVerifyRequest>),
     /// A calculation.
     Calc(calc::CalcRequest),
     /// Bandwidth-delay product, window and buffers of a path.
@@ -133,6 +135,8 @@ pub enum Event {
     Boost(boost::BoostEvent),
     /// Events of [`boost::plan::run`].
     BoostPlan(boost::plan::PlanEvent),
+    /// Events of [`boost::verify::run`].
+    BoostVerify(boost::verify::BoostVerifyEvent),
     /// Events of [`capture::run`].
     Capture(capture::CaptureEvent),
     /// Events of [`explain::run`].
@@ -180,6 +184,8 @@ pub enum Document {
     Boost(boost::BoostDocument),
     /// Document of [`boost::plan::run`].
     BoostPlan(Box<record::BoostPlan>),
+    /// Document of [`boost::verify::run`].
+    BoostVerify(Box<record::BoostVerification>),
     /// Document of [`capture::run`].
     Capture(capture::CaptureDocument),
     /// Document of [`explain::run`].
@@ -246,6 +252,7 @@ impl Request {
             Request::Baseline(request) => request.check()?,
             Request::Boost(request) => request.check()?,
             Request::BoostPlan(request) => request.check()?,
+            Request::BoostVerify(request) => request.check()?,
             Request::Capture(request) => request.check()?,
             Request::Explain(request) => request.check()?,
             Request::Interfaces => {}
@@ -298,6 +305,10 @@ pub fn run(
         Request::BoostPlan(request) => {
             let on_event = &mut |event| on_event(Event::BoostPlan(event));
             Document::BoostPlan(Box::new(boost::plan::run(&request, on_event, stop)?))
+        }
+        Request::BoostVerify(request) => {
+            let on_event = &mut |event| on_event(Event::BoostVerify(event));
+            Document::BoostVerify(Box::new(boost::verify::run(&request, on_event, stop)?))
         }
         Request::Boost(request) => {
             let on_event = &mut |event| on_event(Event::Boost(event));

@@ -21,6 +21,8 @@ fn schemas() -> BTreeMap<&'static str, Schema> {
         ("boost-1", schema_for!(boost::BoostDocument)),
         ("boost-plan-1", schema_for!(record::BoostPlan)),
         ("boost-event-1", schema_for!(boost::BoostLine<'static>)),
+        ("boost-status-1", schema_for!(record::BoostStatus)),
+        ("boost-verify-1", schema_for!(record::BoostVerification)),
         ("calc-1", schema_for!(model::calc::CalcResult)),
         ("capture-1", schema_for!(capture::CaptureDocument)),
         ("copy-1", schema_for!(copy::CopyDocument)),

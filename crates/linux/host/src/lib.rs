@@ -49,6 +49,7 @@ pub mod packet_sender;
 pub mod packet_socket;
 pub mod pid_file;
 pub mod privileges;
+pub mod process_group;
 pub mod program;
 pub mod queue_rules;
 pub mod random;

@@ -1,5 +1,6 @@
 //! Counters of a box, which its threads share.
 
+use lane::Refusal;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A number that only grows, or a gauge.
@@ -24,12 +25,62 @@ impl Counter {
     }
 }
 
+/// Why a connection was not boosted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotBoosted {
+    /// The target refused it, or the policy of far did.
+    Target(Refusal),
+    /// Its request is none, or asks for what a box does not do, such as UDP.
+    Request,
+    /// Its request did not arrive in time.
+    Slow,
+    /// Too many connections had no request yet.
+    HalfOpen,
+    /// The box has as many flows as it may.
+    MaxFlows,
+}
+
+impl NotBoosted {
+    /// All reasons.
+    pub const ALL: [NotBoosted; 10] = [
+        NotBoosted::Target(Refusal::Refused),
+        NotBoosted::Target(Refusal::Unreachable),
+        NotBoosted::Target(Refusal::TimedOut),
+        NotBoosted::Target(Refusal::NameNotFound),
+        NotBoosted::Target(Refusal::NotAllowed),
+        NotBoosted::Target(Refusal::Busy),
+        NotBoosted::Request,
+        NotBoosted::Slow,
+        NotBoosted::HalfOpen,
+        NotBoosted::MaxFlows,
+    ];
+
+    /// The name in metrics and documents.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            NotBoosted::Target(Refusal::Refused) => "target_refused",
+            NotBoosted::Target(Refusal::Unreachable) => "target_unreachable",
+            NotBoosted::Target(Refusal::TimedOut) => "target_timed_out",
+            NotBoosted::Target(Refusal::NameNotFound) => "name_not_found",
+            NotBoosted::Target(Refusal::NotAllowed) => "not_allowed",
+            NotBoosted::Target(Refusal::Busy) => "far_busy",
+            NotBoosted::Request => "request",
+            NotBoosted::Slow => "slow",
+            NotBoosted::HalfOpen => "half_open",
+            NotBoosted::MaxFlows => "max_flows",
+        }
+    }
+}
+
 /// The counters of a box.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) flows: Counter,
     pub(crate) active_flows: Counter,
-    pub(crate) refused: Counter,
+    refused: Counter,
+    not_boosted: [Counter; NotBoosted::ALL.len()],
+    udp_refused: AtomicU64,
     pub(crate) reset: Counter,
     pub(crate) lanes: Counter,
     pub(crate) active_lanes: Counter,
@@ -50,6 +101,10 @@ pub struct Totals {
     pub active_flows: u64,
     /// Flows that were refused, by far or here.
     pub refused: u64,
+    /// The same by reason, in the order of [`NotBoosted::ALL`].
+    pub not_boosted: [u64; NotBoosted::ALL.len()],
+    /// UDP datagrams of the program that its network has refused.
+    pub udp_refused: u64,
     /// Flows that ended with an RST.
     pub reset: u64,
     /// Connections between the boxes that began.
@@ -71,11 +126,27 @@ pub struct Totals {
 }
 
 impl Counters {
+    /// Counts a connection that is not boosted.
+    pub(crate) fn refuse(&self, why: NotBoosted) {
+        self.refused.increment();
+        let index = NotBoosted::ALL.iter().position(|reason| *reason == why);
+        if let Some(counter) = index.and_then(|index| self.not_boosted.get(index)) {
+            counter.increment();
+        }
+    }
+
+    /// Notes how many datagrams the program's network has refused so far.
+    pub(crate) fn note_udp(&self, refused: u64) {
+        self.udp_refused.store(refused, Ordering::Relaxed);
+    }
+
     pub(crate) fn totals(&self) -> Totals {
         Totals {
             flows: self.flows.get(),
             active_flows: self.active_flows.get(),
             refused: self.refused.get(),
+            not_boosted: self.not_boosted.each_ref().map(Counter::get),
+            udp_refused: self.udp_refused.load(Ordering::Relaxed),
             reset: self.reset.get(),
             lanes: self.lanes.get(),
             active_lanes: self.active_lanes.get(),

@@ -1,7 +1,7 @@
 //! One thread of a box: its sockets, its relays, its timers.
 
 use crate::BoostError;
-use crate::counters::Counters;
+use crate::counters::{Counters, NotBoosted};
 use crate::event::Event;
 use crate::local_flow::{FlowEnd, Local};
 use crate::pipes::PipePool;
@@ -370,7 +370,7 @@ impl EventLoop {
 pub(crate) fn flow_ended(summary: crate::FlowSummary, counters: &Counters, report: Report<'_>) {
     counters.active_flows.decrement();
     match summary.end {
-        FlowEnd::Refused(_) => counters.refused.increment(),
+        FlowEnd::Refused(refusal) => counters.refuse(NotBoosted::Target(refusal)),
         ref end if end.is_reset() => counters.reset.increment(),
         _ => {}
     }

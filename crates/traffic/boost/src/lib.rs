@@ -49,7 +49,7 @@ mod resolver;
 pub mod sockets;
 pub mod transparent;
 
-pub use counters::Totals;
+pub use counters::{NotBoosted, Totals};
 pub use destination::{AllowRule, Destinations, InvalidRule};
 pub use event::Event;
 pub use event_loop::Ending;

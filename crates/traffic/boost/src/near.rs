@@ -78,6 +78,11 @@ impl Near {
         self.counters.totals()
     }
 
+    /// Notes how many UDP datagrams the network of a program has refused so far.
+    pub(crate) fn note_udp(&self, refused: u64) {
+        self.counters.note_udp(refused);
+    }
+
     /// Serves until it is stopped or drained. `report` must not wait.
     ///
     /// # Errors

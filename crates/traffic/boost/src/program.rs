@@ -30,17 +30,20 @@ use crate::event_loop::Ending;
 use crate::near::{Listener, Near};
 use crate::transparent::Transparent;
 use host::clock;
+use host::netns::NetNs;
 use host::program::{ExitCode, Identity, Reaper, Streams};
 use host::stop::StopFlag;
 use std::ffi::OsString;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Time that far may take to be reached before the program is started.
 const REACH_TIMEOUT: Duration = Duration::from_secs(15);
 /// Interval at which a signal is noticed meanwhile.
 const POLL: Duration = Duration::from_millis(50);
+/// Interval at which refused datagrams are counted, in polls.
+const COUNT_POLLS: u32 = 20;
 
 /// Who answers the program's DNS queries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -106,10 +109,20 @@ pub struct Program {
     pub ports: Ports,
 }
 
+/// A program that has run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ran {
+    /// Its exit code, 128 plus the number of a signal that ended it.
+    pub code: ExitCode,
+    /// When it was started, far being reached.
+    pub began: Instant,
+    /// When it had ended.
+    pub ended: Instant,
+}
+
 impl Program {
-    /// Runs the program behind `near` and returns its exit code, 128 plus the number of a signal that
-    /// ended it. Signals to this process alone are passed on; those of a terminal reach the program by
-    /// themselves. After its end, near delivers what it still holds.
+    /// Runs the program behind `near`. Signals to this process alone are passed on; those of a terminal
+    /// reach the program by themselves. After its end, near delivers what it still holds.
     ///
     /// # Errors
     /// [`ProgramError`]: the program has not run.
@@ -118,7 +131,7 @@ impl Program {
         near: &Near,
         signals: &Signals,
         report: &(dyn Fn(Event) + Sync),
-    ) -> Result<ExitCode, ProgramError> {
+    ) -> Result<Ran, ProgramError> {
         let mut network = ProgramNetwork::create(&self.ports)?;
         let (stop, drain) = (signals.stop(), StopFlag::new());
         let ending = Ending { stop, drain: &drain };
@@ -155,23 +168,28 @@ impl Program {
                 // Without it, names do not resolve, which programs say.
                 scope.spawn(move || drop(sockets.serve(&upstream, stop)));
             }
-            let run = || {
+            let namespace = Arc::clone(&network.namespace);
+            scope.spawn(move || count_udp(&namespace, near, stop));
+            let run = || -> Result<Ran, ProgramError> {
                 wait_for_far(&reached, stop)?;
-                self.start_and_wait(&network, signals)
+                let began = clock::now();
+                let code = self.start_and_wait(&network, signals)?;
+                Ok(Ran { code, began, ended: clock::now() })
             };
-            let code = run();
-            match code {
+            let ran = run();
+            match ran {
                 Ok(_) => drain.raise(),
                 Err(_) => stop.raise(),
             }
             let served = served.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             stop.raise();
-            let code = code?;
+            let ran = ran?;
             served?;
-            Ok(code)
+            Ok(ran)
         })
     }
 
+    /// Starts the program and waits for its end.
     fn start_and_wait(
         &self,
         network: &ProgramNetwork,
@@ -194,5 +212,22 @@ impl Program {
             )
         };
         signals.run(start)
+    }
+}
+
+/// Counts the datagrams that the program's network refuses, until the end.
+fn count_udp(namespace: &NetNs, near: &Near, stop: &StopFlag) {
+    // The network of a thread that counts may change.
+    let read = || namespace.run(network::refused_datagrams).ok().flatten();
+    loop {
+        if let Some(refused) = read() {
+            near.note_udp(refused);
+        }
+        for _ in 0..COUNT_POLLS {
+            if stop.is_raised() {
+                return;
+            }
+            std::thread::sleep(POLL);
+        }
     }
 }

@@ -7,6 +7,8 @@ mod pair;
 mod plan;
 mod run;
 mod settings;
+mod status;
+mod verify;
 
 use crate::console::{self, Console};
 use crate::failure::{DONE, Outcome};
@@ -34,7 +36,8 @@ Examples:
   longhaul boost far --listen 0.0.0.0:7425 --key-file far.key --allow origin.example:80
   longhaul boost near --far far.example --key-file near.key --forward 8080:origin.example:80
   longhaul boost run --far far.example --key-file near.key -- git clone URL
-  longhaul boost run --solo -- curl -O https://example.com/file";
+  longhaul boost run --solo -- curl -O https://example.com/file
+  longhaul boost verify --far far.example --key-file near.key -- curl -o x URL";
 
 #[derive(Debug, Subcommand)]
 enum BoostVerb {
@@ -43,6 +46,8 @@ enum BoostVerb {
     Run(run::RunArgs),
     Pair(pair::PairArgs),
     Plan(plan::PlanArgs),
+    Verify(verify::VerifyArgs),
+    Status(status::StatusArgs),
 }
 
 pub(crate) fn run(args: &BoostArgs, console: &mut Console) -> Outcome {
@@ -52,6 +57,8 @@ pub(crate) fn run(args: &BoostArgs, console: &mut Console) -> Outcome {
         BoostVerb::Run(args) => run::run(args),
         BoostVerb::Pair(args) => pair::run(args, console),
         BoostVerb::Plan(args) => plan::run(args, console),
+        BoostVerb::Verify(args) => verify::run(args, console),
+        BoostVerb::Status(args) => status::run(args, console),
     }
 }
 

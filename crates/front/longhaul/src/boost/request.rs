@@ -52,6 +52,8 @@ pub struct BoxSettings {
     pub max_flows: u64,
     /// Report every flow that ends, not only those that failed.
     pub reports_flows: bool,
+    /// The address of the page of metrics; `None` for none.
+    pub metrics: Option<SocketAddr>,
 }
 
 impl Default for BoxSettings {
@@ -67,6 +69,7 @@ impl Default for BoxSettings {
             drain_s: timeouts.drain.as_secs(),
             max_flows: 20_000,
             reports_flows: false,
+            metrics: None,
         }
     }
 }

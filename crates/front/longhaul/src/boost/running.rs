@@ -5,6 +5,7 @@ use super::ingress::{self, Ingresses};
 use super::problem;
 use super::request::{FarRequest, NearRequest, far_address};
 use super::settings::{warn, warn_plaintext};
+use super::status::{BoxRole, Serving};
 use crate::{Fault, Problem, StopFlag};
 use ::boost::{
     BoostError, Destinations, Ending, Event, Far, FarConfig, FarKeys, Near, NearConfig, PairKey,
@@ -35,10 +36,13 @@ const POLL: Duration = Duration::from_millis(200);
 pub struct BoostDocument {
     /// [`BOOST_SCHEMA`].
     pub schema: &'static str,
-    /// `near` or `far`.
+    /// `near`, `far` or `run`.
     pub role: &'static str,
     /// Seconds from its start.
     pub seconds: f64,
+    /// The program of `run`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program: Option<BoostedProgram>,
     /// Flows.
     pub flows: u64,
     /// Flows that were refused.
@@ -61,6 +65,20 @@ pub struct BoostDocument {
     pub cpu_s: f64,
 }
 
+/// A program that has run behind a near box.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct BoostedProgram {
+    /// Its exit code, or 128 plus the number of the signal that ended it.
+    pub exit_code: i32,
+    /// Seconds until far was reached and the program was started.
+    pub setup_s: f64,
+    /// Seconds from its start to its end.
+    pub seconds: f64,
+    /// Seconds from its start until it had ended, and near had delivered what it sent.
+    pub delivered_s: f64,
+}
+
 impl BoostDocument {
     fn new(role: &'static str, totals: &Totals, began: Instant, cpu_before: Duration) -> Self {
         let cpu = cpu::this_process().map(cpu::ProcessCpu::total).unwrap_or_default();
@@ -68,6 +86,7 @@ impl BoostDocument {
             schema: BOOST_SCHEMA,
             role,
             seconds: clock::now().saturating_duration_since(began).as_secs_f64(),
+            program: None,
             flows: totals.flows,
             refused: totals.refused,
             reset: totals.reset,
@@ -99,9 +118,9 @@ pub fn near(
     let options = settings.lane_options(on_event)?;
     let key = settings.keys(PairKey::of_near, on_event)?.pop();
     let far = resolve_far(&far_address(&request.far)?, stop)?;
-    let Ingresses { listeners, addresses, diversion } = ingress::open(request, on_event)?;
+    let Ingresses { listeners, mut addresses, diversion } = ingress::open(request, on_event)?;
     let encrypted = key.is_some();
-    let near = Near::new(NearConfig {
+    let near = Arc::new(Near::new(NearConfig {
         far,
         key,
         lanes: usize::try_from(request.lanes).unwrap_or(usize::MAX),
@@ -109,7 +128,9 @@ pub fn near(
         timeouts: settings.timeouts(),
         max_flows: settings.max_flows,
         threads: threads(),
-    });
+    }));
+    let serving = Serving::start(BoxRole::Near, Arc::clone(&near), settings.metrics)?;
+    addresses.extend(serving.address());
     let congestion = settings.congestion_name();
     on_event(BoostEvent::Listening { role: "near", addresses, encrypted, congestion });
     let began = Began::now();
@@ -118,7 +139,7 @@ pub fn near(
     let active = || near.totals().active_flows;
     let ending = Ending { stop, drain };
     observe(serve, active, ending, settings.reports_flows, on_event)?;
-    drop(diversion);
+    drop((serving, diversion));
     Ok(began.document("near", &near.totals()))
 }
 
@@ -146,14 +167,16 @@ pub fn far(
         target.port() == listen.port() && UdpSocket::bind((target.ip(), 0)).is_ok()
     };
     warn_plaintext(listen, settings.insecure, on_event);
-    let far = Far::new(FarConfig {
+    let far = Arc::new(Far::new(FarConfig {
         keys: encrypted.then_some(keys),
         policy: Arc::new(Destinations::new(rules, Box::new(is_own))),
         timeouts: settings.timeouts(),
         max_lanes: settings.max_flows,
         threads: threads(),
-    });
-    let (addresses, congestion) = (vec![listen.to_string()], settings.congestion_name());
+    }));
+    let serving = Serving::start(BoxRole::Far, Arc::clone(&far), settings.metrics)?;
+    let addresses = std::iter::once(listen.to_string()).chain(serving.address()).collect();
+    let congestion = settings.congestion_name();
     on_event(BoostEvent::Listening { role: "far", addresses, encrypted, congestion });
     if request.allow.is_empty() {
         let text = "without a list of targets, every program of this host can connect to \
@@ -167,22 +190,23 @@ pub fn far(
     let active = || far.totals().active_flows;
     let ending = Ending { stop, drain };
     observe(serve, active, ending, settings.reports_flows, on_event)?;
+    drop(serving);
     Ok(began.document("far", &far.totals()))
 }
 
 /// When a box began.
-struct Began {
-    at: Instant,
+pub(super) struct Began {
+    pub(super) at: Instant,
     cpu: Duration,
 }
 
 impl Began {
-    fn now() -> Self {
+    pub(super) fn now() -> Self {
         let cpu = cpu::this_process().map(cpu::ProcessCpu::total).unwrap_or_default();
         Began { at: clock::now(), cpu }
     }
 
-    fn document(&self, role: &'static str, totals: &Totals) -> BoostDocument {
+    pub(super) fn document(&self, role: &'static str, totals: &Totals) -> BoostDocument {
         BoostDocument::new(role, totals, self.at, self.cpu)
     }
 }

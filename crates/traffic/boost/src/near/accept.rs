@@ -2,7 +2,7 @@
 
 use super::share::Shares;
 use super::{Listener, NewFlow};
-use crate::counters::Counters;
+use crate::counters::{Counters, NotBoosted};
 use crate::event::Event;
 use crate::event_loop::{Ending, Inbox, Report};
 use crate::ingress::{Accepted, MAX_NEGOTIATION, Negotiation, Next};
@@ -118,8 +118,8 @@ pub(super) fn accept(
     let _ = socket.set_nonblocking(true);
     let Ok(mut acceptor) = Acceptor::new(&socket, counts, LIMITS, begin) else { return };
     let mut ended = |ended: Ended<Negotiating<'_>>| {
-        let refused = |peer, why: &str| {
-            sink.counters.refused.increment();
+        let refused = |peer, reason: NotBoosted, why: &str| {
+            sink.counters.refuse(reason);
             (sink.report)(Event::RequestRefused { peer, why: why.to_owned() });
         };
         match ended {
@@ -133,10 +133,14 @@ pub(super) fn accept(
                 }
             }
             Ended::Complete(_, own, Outcome::Closed(why) | Outcome::Failed(why)) => {
-                refused(own.peer, &why);
+                refused(own.peer, NotBoosted::Request, &why);
             }
-            Ended::TimedOut(own) => refused(own.peer, "its request did not arrive in time"),
-            Ended::Evicted(own) => refused(own.peer, "too many connections without a request"),
+            Ended::TimedOut(own) => {
+                refused(own.peer, NotBoosted::Slow, "its request did not arrive in time");
+            }
+            Ended::Evicted(own) => {
+                refused(own.peer, NotBoosted::HalfOpen, "too many connections without a request");
+            }
         }
     };
     while !ending.stop.is_raised() && !ending.drain.is_raised() {
@@ -162,7 +166,7 @@ impl Sink<'_> {
         if let Some(reply) = own.negotiation.refused(Refusal::Busy) {
             answer(&own.stream, &reply);
         }
-        self.counters.refused.increment();
+        self.counters.refuse(NotBoosted::MaxFlows);
         (self.report)(Event::RequestRefused { peer: own.peer, why: "too many flows".to_owned() });
         None
     }

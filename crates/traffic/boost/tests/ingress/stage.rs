@@ -143,7 +143,7 @@ fn in_sandbox(role: &str, words: &[OsString]) -> i32 {
                 },
             };
             match program.run(&near(), &Signals::watch(), &|_| {}) {
-                Ok(code) => code,
+                Ok(ran) => ran.code,
                 Err(error) => {
                     eprintln!("{error}");
                     99

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use longhaul::boost::BoxSettings;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use units::ByteCount;
 
@@ -40,6 +41,12 @@ pub(super) struct BoxArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = BoxSettings::default().drain_s)]
     #[arg(value_parser = clap::value_parser!(u64).range(0..=86_400), help_heading = "Limits")]
     drain: u64,
+    /// Serve Prometheus metrics at http://127.0.0.1:PORT/metrics
+    ///
+    /// ADDRESS:PORT listens on another address.
+    #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = host::address::parse_listen)]
+    #[arg(help_heading = "Output")]
+    metrics: Option<SocketAddr>,
     /// Log each event as a line of JSON
     #[arg(long, help_heading = "Output")]
     pub(super) json: bool,
@@ -59,6 +66,7 @@ impl BoxArgs {
             drain_s: self.drain,
             max_flows: self.max_flows,
             reports_flows: self.verbose,
+            metrics: self.metrics,
         }
     }
 }
