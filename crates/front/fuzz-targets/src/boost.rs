@@ -5,6 +5,7 @@ use lane::{Lane, LaneError, Message, Preface, Role};
 /// The messages of a stream that arrives in such pieces, and the payload taken after each.
 fn receive(role: Role, stream: &[u8], piece: usize) -> (Vec<(Message, usize)>, Option<LaneError>) {
     let mut lane = Lane::new(role);
+    lane.admit_compressed();
     let mut messages: Vec<(Message, usize)> = Vec::new();
     for mut bytes in stream.chunks(piece) {
         while !bytes.is_empty() {

@@ -26,7 +26,7 @@ mod settings;
 pub use event::{BOOST_EVENT_SCHEMA, BoostEvent, BoostLine, FlowFinished};
 pub use ingress::{GatewaySettings, ProxySettings};
 pub use request::{BoostRequest, BoxSettings, FarRequest, Forward, NearRequest};
-pub use running::{BOOST_SCHEMA, BoostDocument, far, near};
+pub use running::{BOOST_SCHEMA, BoostDocument, Reduction, far, near};
 
 pub use ::boost::PORT;
 

@@ -1,6 +1,7 @@
 //! One thread of a box: its sockets, its relays, its timers.
 
 use crate::BoostError;
+use crate::block_codec::BlockCodec;
 use crate::counters::Counters;
 use crate::event::Event;
 use crate::local_flow::{FlowEnd, Local};
@@ -96,6 +97,7 @@ pub(crate) struct EventLoop {
     freed: Vec<usize>,
     again: Vec<usize>,
     pipes: PipePool,
+    codec: BlockCodec,
     scratch: Vec<u8>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) now: Instant,
@@ -130,6 +132,7 @@ fn prepare_one<J>(counters: &Arc<Counters>) -> io::Result<(Prepared<J>, Inbox<J>
         freed: Vec::new(),
         again: Vec::new(),
         pipes: PipePool::new(Arc::clone(counters)),
+        codec: BlockCodec::new(),
         scratch: vec![0; SCRATCH_BYTES],
         counters: Arc::clone(counters),
         now: clock::now(),
@@ -273,6 +276,7 @@ impl EventLoop {
         let Some(Some(relay)) = self.relays.get_mut(id) else { return };
         let mut tools = Tools {
             pipes: &mut self.pipes,
+            codec: &mut self.codec,
             scratch: &mut self.scratch,
             counters: &self.counters,
             now: self.now,
@@ -313,6 +317,7 @@ impl EventLoop {
         }
         let mut tools = Tools {
             pipes: &mut self.pipes,
+            codec: &mut self.codec,
             scratch: &mut self.scratch,
             counters: &self.counters,
             now: self.now,
@@ -369,6 +374,7 @@ impl EventLoop {
 /// Counts a flow that has ended, and reports it.
 pub(crate) fn flow_ended(summary: crate::FlowSummary, counters: &Counters, report: Report<'_>) {
     counters.active_flows.decrement();
+    counters.note_uncompressed(summary.uncompressed);
     match summary.end {
         FlowEnd::Refused(_) => counters.refused.increment(),
         ref end if end.is_reset() => counters.reset.increment(),

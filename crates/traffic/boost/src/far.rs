@@ -19,6 +19,8 @@ pub struct FarConfig {
     pub keys: Option<FarKeys>,
     /// Where it may connect.
     pub policy: Arc<dyn DestinationPolicy>,
+    /// Compress on lanes whose near box does as well.
+    pub compresses: bool,
     /// Timeouts.
     pub timeouts: Timeouts,
     /// Most lanes at a time; further ones are refused.
@@ -32,6 +34,7 @@ pub(crate) struct NewLane {
     pub(crate) stream: TcpStream,
     pub(crate) peer: SocketAddr,
     pub(crate) tls: Option<Box<rustls::Connection>>,
+    pub(crate) preface: lane::Preface,
 }
 
 /// A far box.

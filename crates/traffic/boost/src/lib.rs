@@ -22,11 +22,13 @@
 //! | [`destination`] | the policy of `--allow`: classes of addresses, rules |
 //! | [`keys`] | the keys of a pair |
 //! | `event_loop` | one thread: sockets, relays, timers |
+//! | `block_codec` | blocks compressed by zstd |
 //! | `relay` | one lane with its flow: moves bytes between two sockets |
 //!
 //! A thread for each core runs an event loop; flows are shared out among them and stay there.
 //! Other threads accept connections and resolve names.
 
+mod block_codec;
 mod counters;
 pub mod destination;
 pub mod dns;
@@ -49,7 +51,7 @@ mod resolver;
 pub mod sockets;
 pub mod transparent;
 
-pub use counters::Totals;
+pub use counters::{Totals, UncompressedFlows};
 pub use destination::{AllowRule, Destinations, InvalidRule};
 pub use event::Event;
 pub use event_loop::Ending;
@@ -57,7 +59,7 @@ pub use far::{Far, FarConfig};
 pub use forward::PortForward;
 pub use ingress::{Accepted, Ingress, Negotiation, Next, Step};
 pub use keys::{FarKeys, PairKey};
-pub use lane::{HostName, InvalidTarget, Refusal, Target, TargetHost};
+pub use lane::{HostName, InvalidTarget, Refusal, Target, TargetHost, Uncompressed};
 pub use local_flow::{FlowEnd, FlowSummary};
 pub use near::{Listener, Near, NearConfig};
 pub use policy::DestinationPolicy;

@@ -3,7 +3,7 @@
 use crate::ingress::Negotiation;
 use host::edge_poller::Edge;
 use host::splice::Pipe;
-use lane::{Refusal, Target};
+use lane::{Reduction, Refusal, Target, Uncompressed};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
@@ -56,6 +56,12 @@ pub struct FlowSummary {
     pub sent: u64,
     /// Bytes from the target to the application.
     pub received: u64,
+    /// Payload of the lane for `sent`: fewer bytes where it was compressed.
+    pub wan_sent: u64,
+    /// Payload of the lane for `received`.
+    pub wan_received: u64,
+    /// Both boxes compress, and the direction from this one was left as it is, for this reason.
+    pub uncompressed: Option<Uncompressed>,
     /// Time from its beginning.
     pub duration: Duration,
     /// How it ended.
@@ -74,6 +80,9 @@ pub(crate) struct ToLane {
     /// `Reset` is to be sent as soon as the lane is between messages.
     pub(crate) reset_due: bool,
     pub(crate) bytes: u64,
+    /// Payload on the lane.
+    pub(crate) wan_bytes: u64,
+    pub(crate) reduction: Reduction,
 }
 
 /// From the lane to the local socket.
@@ -90,6 +99,8 @@ pub(crate) struct ToLocal {
     /// FIN was sent.
     pub(crate) is_shut: bool,
     pub(crate) bytes: u64,
+    /// Payload on the lane.
+    pub(crate) wan_bytes: u64,
 }
 
 impl ToLocal {
@@ -170,11 +181,16 @@ impl LocalFlow {
     pub(crate) fn summary(&self, at_near: bool, now: Instant) -> FlowSummary {
         let (own, other) = (self.to_lane.bytes, self.to_local.bytes);
         let (sent, received) = if at_near { (own, other) } else { (other, own) };
+        let (own, other) = (self.to_lane.wan_bytes, self.to_local.wan_bytes);
+        let (wan_sent, wan_received) = if at_near { (own, other) } else { (other, own) };
         FlowSummary {
             peer: self.peer,
             target: self.target.clone(),
             sent,
             received,
+            wan_sent,
+            wan_received,
+            uncompressed: self.to_lane.reduction.uncompressed(),
             duration: now.saturating_duration_since(self.began),
             end: self.end.clone().unwrap_or(FlowEnd::Stopped),
         }

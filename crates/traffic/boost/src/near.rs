@@ -30,6 +30,8 @@ pub struct NearConfig {
     pub key: Option<PairKey>,
     /// Lanes that are kept ready.
     pub lanes: usize,
+    /// Compress on lanes whose far box does as well.
+    pub compresses: bool,
     /// Settings of their sockets.
     pub options: LaneOptions,
     /// Timeouts.

@@ -110,6 +110,7 @@ pub fn run(request: &ProgramRequest, on_event: &mut dyn FnMut(BoostEvent)) -> Re
         far,
         key,
         lanes: usize::try_from(request.lanes).unwrap_or(usize::MAX),
+        compresses: settings.compress && request.far.is_some(),
         options,
         timeouts: settings.timeouts(),
         max_flows: settings.max_flows,
@@ -152,6 +153,7 @@ fn start_solo(settings: &BoxSettings) -> Result<(SocketAddr, PairKey), Problem> 
     let far = Far::new(FarConfig {
         keys: Some(far_keys),
         policy: Arc::new(Destinations::new(all, Box::new(move |target| target == own))),
+        compresses: false,
         timeouts: settings.timeouts(),
         max_lanes: settings.max_flows,
         threads: THREADS,

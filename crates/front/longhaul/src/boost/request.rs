@@ -44,6 +44,8 @@ pub struct BoxSettings {
     pub congestion: Option<String>,
     /// Send and receive buffer of each connection between the boxes; `None` for autotuning.
     pub buffer: Option<ByteCount>,
+    /// Compress with zstd what gains by it, if the other box does as well.
+    pub compress: bool,
     /// Seconds after which a flow in which nothing moves is reset.
     pub idle_timeout_s: u64,
     /// Seconds that flows have to end once the box drains.
@@ -63,6 +65,7 @@ impl Default for BoxSettings {
             insecure: false,
             congestion: None,
             buffer: None,
+            compress: false,
             idle_timeout_s: timeouts.idle.as_secs(),
             drain_s: timeouts.drain.as_secs(),
             max_flows: 20_000,

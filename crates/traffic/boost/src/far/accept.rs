@@ -47,6 +47,7 @@ struct Greeting<'a> {
     stage: Stage,
     /// The preamble, then the preface.
     bytes: Vec<u8>,
+    preface: Option<Preface>,
     _ticket: HandshakeTicket<'a>,
 }
 
@@ -92,7 +93,9 @@ impl Greeting<'_> {
             return Ok(false);
         }
         let preface = self.bytes.first_chunk().ok_or("it sent no preface")?;
-        Preface::decode(*preface).map(|_| true).map_err(|error| error.to_string())
+        let preface = Preface::decode(*preface).map_err(|error| error.to_string())?;
+        self.preface = Some(preface);
+        Ok(true)
     }
 
     /// Reads up to a number of bytes, and no more. An error once they are another protocol.
@@ -177,7 +180,7 @@ pub(super) fn accept(listener: &TcpListener, sink: &Sink<'_>, ending: Ending<'_>
     let keys = sink.config.keys.as_ref();
     let begin = |stream, peer, ticket| {
         let stage = if keys.is_some() { Stage::Preamble } else { Stage::Plain };
-        Greeting { stream, peer, keys, stage, bytes: Vec::new(), _ticket: ticket }
+        Greeting { stream, peer, keys, stage, bytes: Vec::new(), preface: None, _ticket: ticket }
     };
     let _ = listener.set_nonblocking(true);
     let Ok(mut acceptor) = Acceptor::new(listener, &counts, LIMITS, begin) else { return };
@@ -194,8 +197,8 @@ pub(super) fn accept(listener: &TcpListener, sink: &Sink<'_>, ending: Ending<'_>
             };
             let inbox = sink.inboxes.get(next % sink.inboxes.len().max(1));
             next = next.wrapping_add(1);
-            if let Some(inbox) = inbox {
-                inbox.put(Job::Lane(NewLane { stream: own.stream, peer: own.peer, tls }));
+            if let (Some(inbox), Some(preface)) = (inbox, own.preface) {
+                inbox.put(Job::Lane(NewLane { stream: own.stream, peer: own.peer, tls, preface }));
             }
         }
         Ended::Complete(_, own, Err(why)) => refused(own.peer, why),

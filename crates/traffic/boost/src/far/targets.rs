@@ -198,9 +198,11 @@ impl Side for FarSide<'_> {
 
     fn job(&mut self, job: Job, event_loop: &mut EventLoop) {
         match job {
-            Job::Lane(NewLane { stream, peer, tls }) => {
+            Job::Lane(NewLane { stream, peer, tls, preface }) => {
                 let socket = LaneSocket::accepted(stream, tls, Arc::clone(self.counters));
-                let relay = Relay::greeted(Role::Far, socket, peer, event_loop.now);
+                let compresses = self.config.compresses;
+                let relay = Relay::new(Role::Far, socket, peer, compresses, event_loop.now);
+                let relay = relay.greeted(preface);
                 // Without descriptors the lane is closed, and near learns of that.
                 let _ = event_loop.add(relay);
             }

@@ -19,6 +19,8 @@ pub(super) const LONG: Duration = Duration::from_secs(20);
 #[derive(Clone)]
 pub(super) struct Setup {
     pub(super) with_tls: bool,
+    /// Near, far.
+    pub(super) compresses: [bool; 2],
     pub(super) lanes: usize,
     pub(super) timeouts: Timeouts,
     pub(super) max_flows: u64,
@@ -32,7 +34,15 @@ impl Default for Setup {
     fn default() -> Self {
         let timeouts = Timeouts::default();
         let (dead, allow) = (None, None);
-        Setup { with_tls: false, lanes: 0, timeouts, max_flows: 10_000, dead, allow }
+        Setup {
+            with_tls: false,
+            compresses: [false; 2],
+            lanes: 0,
+            timeouts,
+            max_flows: 10_000,
+            dead,
+            allow,
+        }
     }
 }
 
@@ -133,6 +143,7 @@ impl Pair {
         let far_box = Arc::new(Far::new(FarConfig {
             keys: setup.with_tls.then(far_keys),
             policy: Arc::new(Destinations::new(rules.collect(), Box::new(|_| false))),
+            compresses: setup.compresses[1],
             timeouts: setup.timeouts,
             max_lanes: 10_000,
             threads: 2,
@@ -141,6 +152,7 @@ impl Pair {
             far: setup.dead.into_iter().chain([far_address]).collect(),
             key: setup.with_tls.then(|| PairKey::of_near(&near_key).unwrap()),
             lanes: setup.lanes,
+            compresses: setup.compresses[0],
             options,
             timeouts: setup.timeouts,
             max_flows: setup.max_flows,

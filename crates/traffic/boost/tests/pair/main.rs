@@ -5,4 +5,5 @@
 mod boxes;
 mod hostile;
 mod lanes;
+mod reduction;
 mod semantics;

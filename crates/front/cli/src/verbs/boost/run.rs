@@ -52,6 +52,9 @@ pub(super) struct RunArgs {
     /// Buffers between the boxes [default: autotuned]
     #[arg(long, value_name = "SIZE")]
     buffer: Option<ByteCount>,
+    /// Compress with zstd what gains by it, if far does as well
+    #[arg(long, conflicts_with = "solo")]
+    compress: bool,
     /// Connections to the far box kept ready
     #[arg(long, value_name = "N", default_value_t = 4)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=256))]
@@ -93,6 +96,7 @@ impl RunArgs {
                 insecure: self.insecure,
                 congestion: self.congestion.clone(),
                 buffer: self.buffer,
+                compress: self.compress,
                 ..BoxSettings::default()
             },
         }

@@ -67,6 +67,7 @@ fn stage(addresses: Vec<SocketAddr>, test: impl FnOnce(Stage<'_>)) {
     let config = FarConfig {
         keys: None,
         policy: Arc::new(Addresses(addresses)),
+        compresses: false,
         timeouts: Timeouts::default(),
         max_lanes: 10,
         threads: 1,
@@ -83,7 +84,7 @@ fn stage(addresses: Vec<SocketAddr>, test: impl FnOnce(Stage<'_>)) {
         near.set_read_timeout(Some(LONG)).unwrap();
         let (stream, peer) = listener.accept().unwrap();
         stream.set_nonblocking(true).unwrap();
-        inbox.put(Job::Lane(NewLane { stream, peer, tls: None }));
+        inbox.put(Job::Lane(NewLane { stream, peer, tls: None, preface: Preface::of_lane(false) }));
         let mut stage = Stage { side, thread, near, lane: Lane::new(Role::Near) };
         stage.serve();
         // Far's preface.
