@@ -36,8 +36,8 @@ fn exchange(mut application: TcpStream, mut server: TcpStream, up: &[u8], down: 
 /// The summary of a flow with these bytes, at near and at far.
 fn carry(setup: &Setup, up: &[u8], down: &[u8]) -> [FlowSummary; 2] {
     let (listener, address) = target();
-    let pair = Pair::new(address, &Setup { lanes: 1, ..setup.clone() });
-    until(|| (pair.far_totals().active_lanes == 1 && pair.near_totals().lanes == 1).then_some(()));
+    let pair = Pair::new(address, &Setup { lanes: 2, ..setup.clone() });
+    until(|| (pair.far_totals().active_lanes == 2 && pair.near_totals().lanes == 2).then_some(()));
     let application = pair.connect();
     exchange(application, accept(&listener), up, down);
     [&pair.near, &pair.far].map(|one| {

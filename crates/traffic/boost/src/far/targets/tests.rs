@@ -4,7 +4,7 @@ use super::*;
 use crate::event_loop::Prepared;
 use crate::{DestinationPolicy, Timeouts};
 use host::stop::StopFlag;
-use lane::{Lane, Message};
+use lane::{Lane, Message, Preface};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 
