@@ -80,6 +80,12 @@ impl<J> Clone for Inbox<J> {
 }
 
 impl<J> Inbox<J> {
+    /// An inbox whose thread waits for `wake` and takes from the receiver.
+    pub(crate) fn new(wake: Arc<EventFd>) -> (Self, Receiver<J>) {
+        let (jobs, receiver) = channel();
+        (Inbox { jobs, wake }, receiver)
+    }
+
     /// Hands over a job. A thread that has ended drops it, which resets its connections.
     pub(crate) fn put(&self, job: J) {
         if self.jobs.send(job).is_ok() {
@@ -124,7 +130,7 @@ pub(crate) fn prepare<J>(count: usize, counters: &Arc<Counters>) -> Result<Threa
 fn prepare_one<J>(counters: &Arc<Counters>) -> io::Result<(Prepared<J>, Inbox<J>)> {
     let (mut poller, wake) = (EdgePoller::new()?, Arc::new(EventFd::new()?));
     poller.add(&*wake, WAKE)?;
-    let (sender, jobs) = channel();
+    let (inbox, jobs) = Inbox::new(wake);
     let event_loop = EventLoop {
         poller,
         relays: Vec::new(),
@@ -139,7 +145,7 @@ fn prepare_one<J>(counters: &Arc<Counters>) -> io::Result<(Prepared<J>, Inbox<J>
         #[cfg(test)]
         skipped: Duration::ZERO,
     };
-    Ok((Prepared { event_loop, jobs }, Inbox { jobs: sender, wake }))
+    Ok((Prepared { event_loop, jobs }, inbox))
 }
 
 impl<J: Send> Prepared<J> {

@@ -1,9 +1,11 @@
 //! The side of a flow that is not the lane: the application at near, the target at far.
 
+use crate::counters::Counters;
 use crate::ingress::Negotiation;
 use host::edge_poller::Edge;
 use host::splice::Pipe;
 use lane::{Reduction, Refusal, Target, Uncompressed};
+use std::io::{self, ErrorKind, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
@@ -175,6 +177,57 @@ impl LocalFlow {
             Local::Connected(stream) => Some(stream),
             _ => None,
         }
+    }
+
+    /// Gives payload to the local socket; what it does not take is held. Returns the bytes that it has
+    /// taken.
+    pub(crate) fn deliver(&mut self, payload: &[u8], counters: &Counters, now: Instant) -> usize {
+        if self.discards() {
+            return payload.len();
+        }
+        let writes = self.writable && self.to_local.queue.is_empty();
+        let written = match self.connected().filter(|_| writes) {
+            Some(mut stream) => stream.write(payload),
+            None => Ok(0),
+        };
+        let count = match written {
+            Ok(count) => count,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                self.writable = false;
+                0
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => 0,
+            Err(_) => {
+                self.fail();
+                return payload.len();
+            }
+        };
+        self.delivered(count, counters, now);
+        self.to_local.queue.extend_from_slice(payload.get(count..).unwrap_or_default());
+        count
+    }
+
+    /// Counts bytes that the local socket has taken.
+    pub(crate) fn delivered(&mut self, count: usize, counters: &Counters, now: Instant) {
+        self.to_local.bytes += count as u64;
+        self.last_active = now;
+        counters.to_local.add(count);
+    }
+
+    /// Writes from the queue, or else from the pipe.
+    pub(crate) fn write_held(&mut self) -> io::Result<usize> {
+        let Local::Connected(stream) = &self.local else { return Ok(0) };
+        let held = &mut self.to_local;
+        if held.queue.is_empty() {
+            return held.pipe.as_mut().map_or(Ok(0), |pipe| pipe.drain(stream));
+        }
+        let mut stream = stream;
+        let count = stream.write(held.queue.get(held.written..).unwrap_or_default())?;
+        held.written += count;
+        if held.written >= held.queue.len() {
+            (held.queue, held.written) = (Vec::new(), 0);
+        }
+        Ok(count)
     }
 
     /// The flow as it has ended; `at_near` tells which side its local one is.

@@ -69,8 +69,10 @@ pub struct Effort {
 struct Window {
     began: Effort,
     bytes: u64,
-    /// The lane took nothing for a time: it is the limit.
-    lane_was_full: bool,
+    blocks: u32,
+    /// Blocks before which the lane had something to send.
+    waited: u32,
+    is_busy: bool,
 }
 
 /// One direction of a flow.
@@ -139,16 +141,18 @@ impl Reduction {
     pub fn gains(&mut self, bytes: usize, effort: Effort) {
         self.pause = PAUSE.0;
         self.why = None;
-        let window =
-            self.window.get_or_insert(Window { began: effort, bytes: 0, lane_was_full: false });
+        let begun = Window { began: effort, bytes: 0, blocks: 0, waited: 0, is_busy: false };
+        let window = self.window.get_or_insert(begun);
         window.bytes = window.bytes.saturating_add(as_u64(bytes));
+        window.blocks += 1;
+        window.waited += u32::from(std::mem::take(&mut window.is_busy));
         if window.bytes < WINDOW {
             return;
         }
-        let Window { began, lane_was_full, .. } = *window;
+        let Window { began, blocks, waited, .. } = *window;
         self.window = None;
         let compressing = effort.compressing.saturating_sub(began.compressing);
-        if lane_was_full {
+        if waited * 4 >= blocks {
             self.cpu_pause = CPU_PAUSE.0;
         } else if compressing * 2 > effort.now.saturating_sub(began.now) {
             self.stop(self.cpu_pause, Uncompressed::CpuLimited);
@@ -156,10 +160,10 @@ impl Reduction {
         }
     }
 
-    /// The lane takes nothing: while that is so, compressing costs no throughput.
-    pub const fn lane_is_full(&mut self) {
+    /// The lane has something to send: while that is so, compressing costs no throughput.
+    pub const fn lane_is_busy(&mut self) {
         if let Some(window) = &mut self.window {
-            window.lane_was_full = true;
+            window.is_busy = true;
         }
     }
 
@@ -279,11 +283,11 @@ mod tests {
     }
 
     #[test]
-    fn the_cpu_is_the_limit_where_the_lane_never_fills() {
-        let blocks = |reduction: &mut Reduction, share: u64, full_at: Option<u64>| {
+    fn the_cpu_is_the_limit_where_the_lane_waits_for_it() {
+        let blocks = |reduction: &mut Reduction, share: u64, busy: u64| {
             for block in 0..=16 {
-                if full_at == Some(block) {
-                    reduction.lane_is_full();
+                if block < busy {
+                    reduction.lane_is_busy();
                 }
                 if !reduction.is_trying() {
                     break;
@@ -293,13 +297,14 @@ mod tests {
             reduction.uncompressed()
         };
         let limited = Some(Uncompressed::CpuLimited);
-        assert_eq!(blocks(&mut Reduction::default(), 60, None), limited);
-        assert_eq!(blocks(&mut Reduction::default(), 40, None), None, "it waits for the flow");
-        assert_eq!(blocks(&mut Reduction::default(), 99, Some(9)), None, "the lane is the limit");
+        assert_eq!(blocks(&mut Reduction::default(), 60, 0), limited);
+        assert_eq!(blocks(&mut Reduction::default(), 99, 3), limited);
+        assert_eq!(blocks(&mut Reduction::default(), 40, 0), None, "it waits for the flow");
+        assert_eq!(blocks(&mut Reduction::default(), 99, 6), None, "the lane is the limit");
         let mut again = Reduction::default();
-        blocks(&mut again, 60, None);
+        blocks(&mut again, 60, 0);
         again.sent_raw(8 << 20);
-        assert_eq!(blocks(&mut again, 60, None), limited);
+        assert_eq!(blocks(&mut again, 60, 0), limited);
         again.sent_raw(8 << 20);
         assert!(!again.is_trying(), "the pause has grown");
     }

@@ -34,6 +34,12 @@ impl ReplayLog {
         self.bytes.is_empty()
     }
 
+    /// The offset up to which everything was acknowledged.
+    #[must_use]
+    pub const fn start(&self) -> u64 {
+        self.start
+    }
+
     fn index(&self, offset: u64) -> usize {
         usize::try_from(offset.saturating_sub(self.start)).unwrap_or(usize::MAX)
     }

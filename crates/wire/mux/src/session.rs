@@ -93,6 +93,8 @@ pub struct Session {
     /// Offset of the peer's bytes.
     received: u64,
     acknowledged: u64,
+    /// The last offset that an `Ack` of the peer had.
+    last_ack: u64,
     partial: Vec<u8>,
     /// Payload that was announced and has not arrived.
     payload: Option<(StreamId, usize)>,
@@ -111,6 +113,7 @@ impl Session {
             log: ReplayLog::default(),
             received: 0,
             acknowledged: 0,
+            last_ack: 0,
             partial: Vec::new(),
             payload: None,
         }
@@ -201,6 +204,12 @@ impl Session {
         stream.discard();
         self.put(&Frame::Refused(id, refusal));
         self.end_sending(id);
+    }
+
+    /// True if payload may be sent: the peer has acknowledged enough.
+    #[must_use]
+    pub fn has_room(&self) -> bool {
+        self.log.len() < REPLAY_LIMIT
     }
 
     /// Bytes that a stream may send now.
@@ -406,7 +415,14 @@ impl Session {
                 None => return Err(MuxError::UnknownStream),
             },
             Frame::Ack(offset) => {
-                self.log.acknowledge(offset)?;
+                if offset < self.last_ack {
+                    return Err(MuxError::Backwards);
+                }
+                self.last_ack = offset;
+                // One that is sent again says less than the greeting of its connection has.
+                if offset > self.log.start() {
+                    self.log.acknowledge(offset)?;
+                }
                 return Ok(None);
             }
             Frame::Ping => {

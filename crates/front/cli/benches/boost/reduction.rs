@@ -47,7 +47,8 @@ fn corpus() -> Fallible<Vec<u8>> {
 /// The ratio of `zstd -1`.
 fn ratio(file: &Path) -> Fallible<f64> {
     let output = Command::new("zstd").args(["-1", "-q", "-c"]).arg(file).output();
-    let output = output.map_err(|error| format!("cannot start zstd: {error}; apt-get install zstd"))?;
+    let output =
+        output.map_err(|error| format!("cannot start zstd: {error}; apt-get install zstd"))?;
     Ok(CORPUS as f64 / output.stdout.len() as f64)
 }
 
@@ -65,7 +66,10 @@ pub(crate) fn text(count: usize) -> Fallible<()> {
     for _ in 0..count {
         let [one, other] = ["direct", "boosted"].map(|name| folder.path().join(name));
         let get = |from: &str, to: &Path| {
-            format!("curl -sf -o /dev/null -w %{{speed_download}} http://{from}/corpus > {}", to.display())
+            format!(
+                "curl -sf -o /dev/null -w %{{speed_download}} http://{from}/corpus > {}",
+                to.display()
+            )
         };
         let with = || "--insecure --compress".to_owned();
         Scenario {

@@ -1,7 +1,7 @@
 //! A program whose connections are boosted: it runs in a network of its own, without root.
 
 use super::event::BoostEvent;
-use super::request::{BoxSettings, far_address};
+use super::request::{BoxSettings, check_mux, far_address};
 use super::running::{observe, resolve_far};
 use super::{PORT, problem};
 use crate::{Fault, Field, Problem, StopFlag};
@@ -47,6 +47,8 @@ pub struct ProgramRequest {
     pub ports: Vec<u16>,
     /// Connections to far that are kept ready.
     pub lanes: u32,
+    /// Carry all flows over one connection to far, which is resumed when it breaks.
+    pub mux: bool,
     /// Settings of the near box.
     pub settings: BoxSettings,
 }
@@ -59,6 +61,7 @@ impl Default for ProgramRequest {
             name_server: NameServer::default(),
             ports: Vec::new(),
             lanes: 4,
+            mux: false,
             settings: BoxSettings::default(),
         }
     }
@@ -73,6 +76,7 @@ impl ProgramRequest {
         if let Some(far) = &self.far {
             self.settings.check()?;
             far_address(far)?;
+            check_mux(self.mux, &self.settings)?;
         }
         if self.command.is_empty() {
             return Err(Problem::field(Field::Programs, "there is no program to run", ""));
@@ -110,6 +114,7 @@ pub fn run(request: &ProgramRequest, on_event: &mut dyn FnMut(BoostEvent)) -> Re
         far,
         key,
         lanes: usize::try_from(request.lanes).unwrap_or(usize::MAX),
+        mux: request.mux && request.far.is_some(),
         compresses: settings.compress && request.far.is_some(),
         options,
         timeouts: settings.timeouts(),

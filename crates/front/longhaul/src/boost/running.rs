@@ -147,6 +147,7 @@ pub fn near(
         far,
         key,
         lanes: usize::try_from(request.lanes).unwrap_or(usize::MAX),
+        mux: request.mux,
         compresses: settings.compress,
         options,
         timeouts: settings.timeouts(),

@@ -32,7 +32,7 @@ impl Relay {
     pub(super) fn move_to_lane(&mut self, tools: &mut Tools<'_>) -> Result<bool, LaneEnd> {
         if !self.socket.flush().map_err(LaneEnd::failed)? {
             if let Some(flow) = &mut self.flow {
-                flow.to_lane.reduction.lane_is_full();
+                flow.to_lane.reduction.lane_is_busy();
             }
             return self.reset_if_failed();
         }
@@ -126,6 +126,9 @@ impl Relay {
             reduction.begin(bytes);
             // The codec is lent to the block that it has made.
             let Tools { codec, counters, now, .. } = tools;
+            if offers_blocks && self.socket.is_sending() {
+                reduction.lane_is_busy();
+            }
             if offers_blocks && let Some((block, compressed)) = codec.compress(reduction, bytes) {
                 counters.to_compress.add(bytes.len());
                 counters.compressed.add(compressed.len());

@@ -5,7 +5,7 @@ use crate::counters::Counters;
 use crate::local_flow::{FlowEnd, Local, LocalFlow};
 use crate::pipes::PIPE_BYTES;
 use lane::{Carries, Message, Preface};
-use std::io::{self, ErrorKind, Write};
+use std::io::ErrorKind;
 use std::net::Shutdown;
 use std::time::Instant;
 
@@ -80,11 +80,9 @@ impl Relay {
         if !flow.writable || flow.connected().is_none() {
             return Ok(Some(false));
         }
-        match write_held(flow) {
+        match flow.write_held() {
             Ok(moved) => {
-                flow.to_local.bytes += moved as u64;
-                flow.last_active = tools.now;
-                tools.counters.to_local.add(moved);
+                flow.delivered(moved, tools.counters, tools.now);
                 if let Some(pipe) = flow.to_local.pipe.take_if(|pipe| pipe.is_empty()) {
                     tools.pipes.put(pipe);
                 }
@@ -267,45 +265,9 @@ impl Relay {
         Ok(())
     }
 
-    /// Gives payload to the local socket; what it does not take is held.
     fn deliver(&mut self, payload: &[u8], counters: &Counters, now: Instant) {
-        let Some(flow) = self.flow.as_mut().filter(|flow| !flow.discards()) else { return };
-        let writes = flow.writable && flow.to_local.queue.is_empty();
-        let written = match flow.connected().filter(|_| writes) {
-            Some(mut stream) => stream.write(payload),
-            None => Ok(0),
-        };
-        let count = match written {
-            Ok(count) => count,
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                flow.writable = false;
-                0
-            }
-            Err(error) if error.kind() == ErrorKind::Interrupted => 0,
-            Err(_) => {
-                flow.fail();
-                return;
-            }
-        };
-        flow.to_local.bytes += count as u64;
-        flow.last_active = now;
-        counters.to_local.add(count);
-        flow.to_local.queue.extend_from_slice(payload.get(count..).unwrap_or_default());
+        if let Some(flow) = &mut self.flow {
+            flow.deliver(payload, counters, now);
+        }
     }
-}
-
-/// Writes from the queue, or else from the pipe.
-fn write_held(flow: &mut LocalFlow) -> io::Result<usize> {
-    let Local::Connected(stream) = &flow.local else { return Ok(0) };
-    let held = &mut flow.to_local;
-    if held.queue.is_empty() {
-        return held.pipe.as_mut().map_or(Ok(0), |pipe| pipe.drain(stream));
-    }
-    let mut stream = stream;
-    let count = stream.write(held.queue.get(held.written..).unwrap_or_default())?;
-    held.written += count;
-    if held.written >= held.queue.len() {
-        (held.queue, held.written) = (Vec::new(), 0);
-    }
-    Ok(count)
 }

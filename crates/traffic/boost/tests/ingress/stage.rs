@@ -181,6 +181,7 @@ fn near_config(far: SocketAddr) -> NearConfig {
         far: vec![far],
         key: None,
         lanes: 2,
+        mux: false,
         compresses: false,
         options: LaneOptions::default(),
         timeouts: Timeouts::default(),

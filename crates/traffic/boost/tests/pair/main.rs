@@ -7,3 +7,4 @@ mod hostile;
 mod lanes;
 mod reduction;
 mod semantics;
+mod sessions;

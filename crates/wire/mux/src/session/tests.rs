@@ -49,7 +49,11 @@ impl End {
                 Some(Event::Data(id, count)) => {
                     let record = self.records.get_mut(&id).unwrap();
                     let payload = &input[used - count..used];
-                    assert_eq!(payload, bytes(id, record.got, count), "lost, doubled or out of order");
+                    assert_eq!(
+                        payload,
+                        bytes(id, record.got, count),
+                        "lost, doubled or out of order"
+                    );
                     record.got += count;
                     record.unconsumed += count;
                 }
@@ -252,10 +256,12 @@ fn what_a_peer_may_not_do_ends_the_session() {
         (vec![Frame::Ack(u64::MAX)], MuxError::Forwards),
         // Only `Opened` could be acknowledged, and it was not sent.
         (vec![Frame::Ack(1)], MuxError::Forwards),
+        (vec![Frame::Ping, Frame::Ack(0), Frame::Ack(13)], MuxError::Forwards),
     ] {
         assert_eq!(far_gets(&frames), Err(error), "{frames:?}");
     }
-    let opens: Vec<Frame> = (2..=MAX_STREAMS as u32 + 1).map(|id| Frame::Open(id, target())).collect();
+    let opens: Vec<Frame> =
+        (2..=MAX_STREAMS as u32 + 1).map(|id| Frame::Open(id, target())).collect();
     assert_eq!(far_gets(&opens), Err(MuxError::TooManyStreams));
     assert_eq!(far_gets(&opens[1..1]), Ok(()));
 }
@@ -323,7 +329,11 @@ fn stalled_readers_hold_a_bounded_amount_and_leave_room_for_others() {
         pair.ends[1].consume(other, usize::MAX);
         pair.pass(1, usize::MAX, usize::MAX);
     }
-    assert!(pair.ends[1].records[&other].got >= 200 * (8 << 10), "{:?}", pair.ends[1].records[&other]);
+    assert!(
+        pair.ends[1].records[&other].got >= 200 * (8 << 10),
+        "{:?}",
+        pair.ends[1].records[&other]
+    );
 }
 
 #[test]

@@ -55,6 +55,9 @@ pub(super) struct RunArgs {
     /// Compress with zstd what gains by it, if far does as well
     #[arg(long, conflicts_with = "solo")]
     compress: bool,
+    /// Carry all flows over one connection, resumed if it breaks
+    #[arg(long, conflicts_with_all = ["solo", "compress"])]
+    mux: bool,
     /// Connections to the far box kept ready
     #[arg(long, value_name = "N", default_value_t = 4)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=256))]
@@ -91,6 +94,7 @@ impl RunArgs {
             },
             ports: self.port.clone(),
             lanes: self.lanes,
+            mux: self.mux,
             settings: BoxSettings {
                 key_files: self.key_file.iter().cloned().collect(),
                 insecure: self.insecure,

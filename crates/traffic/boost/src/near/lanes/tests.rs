@@ -72,6 +72,7 @@ impl Stage {
             far,
             key: None,
             lanes,
+            mux: false,
             compresses: false,
             options: LaneOptions::default(),
             timeouts: Timeouts::default(),
