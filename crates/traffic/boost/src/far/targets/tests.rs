@@ -1,7 +1,8 @@
 //! The lanes and targets of a thread of far, in virtual time, against a near that each test plays.
 
 use super::*;
-use crate::connector::{CONNECT_TIMEOUT, MAX_ADDRESSES};
+use crate::connector::MAX_ADDRESSES;
+use crate::sockets;
 use crate::event_loop::Prepared;
 use crate::{DestinationPolicy, Timeouts};
 use host::stop::StopFlag;
