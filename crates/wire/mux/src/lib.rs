@@ -43,6 +43,6 @@ pub const INITIAL_WINDOW: u64 = 16 << 10;
 /// Most credit that a stream has at a time.
 pub const MAX_WINDOW: u64 = 16 << 20;
 /// Credit beyond [`INITIAL_WINDOW`], over all streams of a session.
-pub const WINDOW_POOL: u64 = 32 << 20;
+pub const WINDOW_POOL: u64 = 64 << 20;
 /// Bytes of payload that are kept for a peer that has not acknowledged them.
 pub const REPLAY_LIMIT: usize = 32 << 20;

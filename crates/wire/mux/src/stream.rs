@@ -105,8 +105,9 @@ impl Stream {
         Ok(())
     }
 
-    /// Bytes were delivered. The credit to grant, if it is worth a frame: the window grows, by no
-    /// more than half of what is free, while the reader keeps up.
+    /// Bytes were delivered. The credit to grant, if it is worth a frame: the window grows while the
+    /// reader keeps up, to no more than a quarter of what others have left of the pool (dynamic
+    /// thresholds, Choudhury and Hahne 1998), so that slow readers leave something to later streams.
     pub(crate) fn consumed(&mut self, bytes: u64, free: u64) -> Option<u64> {
         self.consumed = self.consumed.saturating_add(bytes).min(self.received);
         if self.receiving != Phase::Flowing || self.discards {
@@ -116,8 +117,9 @@ impl Stream {
         if !is_due(self.window) {
             return None;
         }
-        let larger = (self.window * GROWTH).min(MAX_WINDOW);
-        if self.consumed == self.received && larger - self.window <= free / 2 {
+        let share = free.saturating_add(self.borrowed()) / 4;
+        let larger = (self.window * GROWTH).min(MAX_WINDOW).min(INITIAL_WINDOW + share);
+        if self.consumed == self.received && larger > self.window {
             self.window = larger;
         }
         self.receive_limit = self.consumed + self.window;
@@ -134,6 +136,7 @@ impl Stream {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::WINDOW_POOL;
 
     fn stream() -> Stream {
         Stream::new(Phase::Flowing, Phase::Flowing)
@@ -147,12 +150,20 @@ mod tests {
         assert_eq!(stream.announced(1), Err(MuxError::CreditExceeded));
         assert_eq!(stream.consumed(INITIAL_WINDOW / 2 - 1, 0), None);
         let half = INITIAL_WINDOW / 2;
-        assert_eq!(stream.consumed(1, u64::MAX), Some(INITIAL_WINDOW + half), "it lags: no growth");
+        assert_eq!(
+            stream.consumed(1, WINDOW_POOL),
+            Some(INITIAL_WINDOW + half),
+            "it lags: no growth"
+        );
         assert_eq!(stream.consumed(half, 0), Some(2 * INITIAL_WINDOW), "nothing is free");
         stream.announced(INITIAL_WINDOW).unwrap();
-        let grown = stream.consumed(INITIAL_WINDOW, u64::MAX);
+        let grown = stream.consumed(INITIAL_WINDOW, WINDOW_POOL);
         assert_eq!(grown, Some(2 * INITIAL_WINDOW + GROWTH * INITIAL_WINDOW));
         assert_eq!(stream.borrowed(), (GROWTH - 1) * INITIAL_WINDOW);
+        // A quarter of what the others have left, which is more than it has.
+        stream.announced(INITIAL_WINDOW * GROWTH).unwrap();
+        stream.consumed(INITIAL_WINDOW * GROWTH, INITIAL_WINDOW * 13);
+        assert_eq!(stream.borrowed(), INITIAL_WINDOW * 4);
     }
 
     #[test]

@@ -185,7 +185,7 @@ fn a_thousand_stalled_receivers_hold_a_bounded_amount_and_stop_nobody() {
     let piece = vec![1; 64 << 10];
     let mut rounds_without = 0;
     while rounds_without < 3 {
-        let writes = stalled.iter().filter_map(|(mut one, _)| one.write(&piece).ok());
+        let writes = stalled.iter().filter_map(|(one, _)| (&*one).write(&piece).ok());
         rounds_without = if writes.sum::<usize>() == 0 { rounds_without + 1 } else { 0 };
         std::thread::sleep(Duration::from_millis(10));
     }

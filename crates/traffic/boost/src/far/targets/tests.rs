@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::connector::MAX_ADDRESSES;
-use crate::sockets;
 use crate::event_loop::Prepared;
+use crate::sockets;
 use crate::{DestinationPolicy, Timeouts};
 use host::stop::StopFlag;
 use lane::{Lane, Message, Preface};
