@@ -11,8 +11,10 @@
 //! | module | contents |
 //! |---|---|
 //! | `link` | one connection, and the greeting on it |
+//! | `live` | a session, its connection, its flows |
 //! | `flow` | one flow: bytes between its local socket and its stream |
 //! | `engine` | sockets, sessions and flows of the thread |
+//! | `pump` | a turn of a session |
 //! | `near` | opens streams, connects again |
 //! | `far` | takes sessions, connects targets |
 
@@ -20,7 +22,9 @@ pub(crate) mod engine;
 pub(crate) mod far;
 mod flow;
 mod link;
+mod live;
 pub(crate) mod near;
+mod pump;
 
 use std::time::Duration;
 

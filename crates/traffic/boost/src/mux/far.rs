@@ -1,8 +1,9 @@
 //! Far's sessions: of each near box a few, bound to its key.
 
 use super::RESUME_TIMEOUT;
-use super::engine::{Engine, Live, Side};
+use super::engine::{Engine, Side};
 use super::link::Link;
+use super::live::Live;
 use crate::Timeouts;
 use crate::connector::{Connector, Step, refusal};
 use crate::counters::Counters;
@@ -19,9 +20,9 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// Most sessions, in all and of one key. Each keeps at most 32 MiB that are not acknowledged, and
-/// 64 MiB for slow receivers.
-const MAX_SESSIONS: usize = 16;
+/// Most sessions, in all and of one key. Each keeps at most 33 MiB that are not acknowledged, and
+/// 128 MiB for slow receivers.
+const MAX_SESSIONS: usize = 8;
 const MAX_OF_KEY: usize = 4;
 /// Connections that have not said which session they are of.
 const MAX_UNGREETED: usize = 256;

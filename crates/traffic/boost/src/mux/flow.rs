@@ -2,6 +2,8 @@
 
 use crate::counters::Counters;
 use crate::local_flow::{FlowEnd, Local, LocalFlow};
+use crate::relay::answer;
+use lane::Refusal;
 use mux::{Session, StreamId};
 use std::io::{ErrorKind, Read};
 use std::net::Shutdown;
@@ -186,5 +188,13 @@ impl MuxFlow {
     /// True if the stream has nothing more to carry, in either direction.
     pub(super) const fn has_ended_stream(&self) -> bool {
         self.local.to_lane.has_fin && self.local.to_local.has_end
+    }
+}
+
+/// Near: tells the application, where its protocol has a word for it.
+pub(super) fn answer_refusal(flow: &mut LocalFlow, refusal: Refusal) {
+    let reply = flow.negotiation.take().and_then(|mut negotiation| negotiation.refused(refusal));
+    if let (Some(reply), Local::Connected(stream)) = (reply, &flow.local) {
+        answer(stream, &reply);
     }
 }

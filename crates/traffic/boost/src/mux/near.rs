@@ -1,8 +1,10 @@
 //! Near's sessions: opens streams for flows, and connects again when a connection breaks.
 
 use super::RESUME_TIMEOUT;
-use super::engine::{Engine, Live, Side, answer_refusal};
+use super::engine::{Engine, Side};
+use super::flow::answer_refusal;
 use super::link::Link;
+use super::live::Live;
 use crate::counters::Counters;
 use crate::event::Event;
 use crate::event_loop::{Report, flow_ended};

@@ -174,29 +174,31 @@ fn a_thousand_stalled_receivers_hold_a_bounded_amount_and_stop_nobody() {
     host::limits::raise_open_files().unwrap();
     let (listener, address) = target();
     let pair = Pair::new(address, &Setup { mux: true, lanes: 1, ..Setup::default() });
+    // Servers that take little, of which nothing is read: large segments would fill large buffers.
+    let sized = socket2::SockRef::from(&listener);
+    sized.set_tcp_mss(1000).unwrap();
+    sized.set_recv_buffer_size(4096).unwrap();
     let mut stalled = Vec::new();
     for _ in 0..STALLED {
         let (application, server) = (pair.connect(), accept(&listener));
         application.set_nonblocking(true).unwrap();
-        // What it takes is little, and not read.
-        socket2::SockRef::from(&server).set_recv_buffer_size(4096).unwrap();
         stalled.push((application, server));
     }
+    sized.set_recv_buffer_size(1 << 20).unwrap();
     let piece = vec![1; 64 << 10];
-    let mut rounds_without = 0;
-    while rounds_without < 3 {
+    for _ in 0..4 {
         let writes = stalled.iter().filter_map(|(one, _)| (&*one).write(&piece).ok());
-        rounds_without = if writes.sum::<usize>() == 0 { rounds_without + 1 } else { 0 };
-        std::thread::sleep(Duration::from_millis(10));
+        assert!(writes.sum::<usize>() > 0);
+        std::thread::sleep(Duration::from_millis(50));
     }
     let (near, far) = (pair.near_totals(), pair.far_totals());
     let held = near.bytes_in - far.bytes_out;
-    // Windows of all streams, and their common pool; kept bytes are those on their way.
-    assert!(held <= (STALLED as u64 * (16 << 10)) + (64 << 20), "{held}");
+    // Windows of all streams, and their common pool; then what is on its way.
+    assert!(held <= (STALLED as u64 * (16 << 10)) + (64 << 20) + (33 << 20), "{held}");
     let (application, server) = (pair.connect(), accept(&listener));
     std::thread::scope(|scope| {
-        scope.spawn(|| send(&application, 8 << 20));
-        receive(&server, 8 << 20, |_| {});
+        scope.spawn(|| send(&application, 1 << 20));
+        receive(&server, 1 << 20, |_| {});
     });
 }
 
@@ -226,7 +228,7 @@ fn hello(pair: &Pair, kind: u8, offset: u64, id: [u8; 16]) -> (TcpStream, [u8; 2
     stream.set_read_timeout(Some(LONG)).unwrap();
     let head = [&b"LHLANE\x01\x01"[..], &[kind, 0, 0, 0, 0, 0, 0, 0], &offset.to_be_bytes()];
     stream.write_all(&[&head.concat()[..], &id].concat()).unwrap();
-    let mut answer = [0; 24];
+    let mut answer = [0xff; 24];
     let _ = stream.read_exact(&mut answer);
     (stream, answer)
 }
@@ -251,7 +253,7 @@ fn forged_sessions_and_offsets_are_refused() {
     // `Opened`: 12 bytes. More than that was never sent.
     stream.read_exact(&mut [0; 12]).unwrap();
     let (_, forged) = hello(&pair, 1, 13, id);
-    assert_eq!(forged, [0; 24], "closed without an answer");
+    assert_eq!(forged[8..], [0xff; 16], "closed without an answer");
     assert!(server.read(&mut [0]).is_err(), "its flows are reset");
     assert_eq!(hello(&pair, 1, 12, id).1[8], 1, "it is gone");
     let refused = |text: &str| {
