@@ -40,6 +40,12 @@ impl ReplayLog {
         self.start
     }
 
+    /// The offset behind the last byte.
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        self.start + self.bytes.len() as u64
+    }
+
     fn index(&self, offset: u64) -> usize {
         usize::try_from(offset.saturating_sub(self.start)).unwrap_or(usize::MAX)
     }

@@ -93,6 +93,10 @@ pub struct Session {
     /// Offset of the peer's bytes.
     received: u64,
     acknowledged: u64,
+    /// The peer has asked what has arrived.
+    ack_due: bool,
+    /// Offset behind the last frame that is about a stream.
+    last_of_streams: u64,
     /// The last offset that an `Ack` of the peer had.
     last_ack: u64,
     partial: Vec<u8>,
@@ -113,6 +117,8 @@ impl Session {
             log: ReplayLog::default(),
             received: 0,
             acknowledged: 0,
+            ack_due: false,
+            last_of_streams: 0,
             last_ack: 0,
             partial: Vec::new(),
             payload: None,
@@ -162,8 +168,17 @@ impl Session {
         self.streams.len() >= MAX_STREAMS || self.last == StreamId::MAX
     }
 
+    /// True if the peer has acknowledged everything about streams; see [`Session::ping`].
+    #[must_use]
+    pub fn is_acknowledged(&self) -> bool {
+        self.log.start() >= self.last_of_streams
+    }
+
     fn put(&mut self, frame: &Frame) {
         self.log.append(&frame.encode());
+        if !matches!(frame, Frame::Ack(_) | Frame::Ping | Frame::Pong | Frame::Credit(..)) {
+            self.last_of_streams = self.log.end();
+        }
     }
 
     /// Near: opens a stream.
@@ -230,6 +245,7 @@ impl Session {
             stream.sent(piece.len() as u64)?;
             self.put(&Frame::Data(id, piece.len()));
             self.log.append(piece);
+            self.last_of_streams = self.log.end();
         }
         Ok(())
     }
@@ -296,7 +312,7 @@ impl Session {
         self.forget(id);
     }
 
-    /// Asks the peer for a sign of life.
+    /// Asks the peer for a sign of life, and to acknowledge everything.
     pub fn ping(&mut self) {
         self.put(&Frame::Ping);
     }
@@ -315,7 +331,8 @@ impl Session {
             self.receive_frame(input)?
         };
         self.received += received.used as u64;
-        if self.received - self.acknowledged >= ACK_INTERVAL {
+        let is_due = std::mem::take(&mut self.ack_due);
+        if is_due || self.received - self.acknowledged >= ACK_INTERVAL {
             self.acknowledged = self.received;
             self.put(&Frame::Ack(self.received));
         }
@@ -427,6 +444,7 @@ impl Session {
             }
             Frame::Ping => {
                 self.put(&Frame::Pong);
+                self.ack_due = true;
                 return Ok(None);
             }
             Frame::Pong => Event::Pong,

@@ -453,7 +453,8 @@ impl Engine {
             self.end_flow(id, side);
         }
         for id in 0..self.sessions.len() {
-            let is_over = get(&mut self.sessions, id).is_some_and(|live| live.session.kept() == 0);
+            let is_over =
+                get(&mut self.sessions, id).is_some_and(|live| live.session.is_acknowledged());
             let link = get(&mut self.sessions, id).and_then(|live| live.link);
             if let Some(link) = link.and_then(|link| get(&mut self.links, link)).filter(|_| is_over)
             {

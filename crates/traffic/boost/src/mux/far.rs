@@ -185,7 +185,7 @@ impl Side for FarSide<'_> {
 
     fn link_lost(&mut self, _link: &Link, _why: &str, _engine: &mut Engine) {}
 
-    fn sweep(&mut self, _drains: bool, engine: &mut Engine) -> bool {
+    fn sweep(&mut self, drains: bool, engine: &mut Engine) -> bool {
         let now = engine.now;
         let lost: Vec<usize> = engine
             .sessions()
@@ -208,7 +208,17 @@ impl Side for FarSide<'_> {
                 self.connector.end(flow);
             }
         }
-        !engine.has_flows()
+        if !drains || engine.has_flows() {
+            return false;
+        }
+        // Near acknowledges what it has of the last flows; of a lost connection nobody does.
+        let kept: Vec<usize> = engine
+            .sessions()
+            .filter(|(_, live)| live.unlinked.is_none() && !live.session.is_acknowledged())
+            .map(|(id, _)| id)
+            .collect();
+        kept.iter().for_each(|id| engine.ping(*id));
+        kept.is_empty()
     }
 
     fn timeouts(&self) -> Timeouts {

@@ -44,6 +44,8 @@ pub(crate) struct NearSide<'a> {
     retry_at: Instant,
     /// Index of the address of far that is tried next.
     address: usize,
+    /// Addresses that have failed one after another.
+    failed: usize,
     is_reached: Option<bool>,
 }
 
@@ -64,6 +66,7 @@ impl<'a> NearSide<'a> {
             pause: FIRST_PAUSE,
             retry_at: clock::now(),
             address: 0,
+            failed: 0,
             is_reached: None,
         }
     }
@@ -94,7 +97,7 @@ impl<'a> NearSide<'a> {
         }
         let far = self.address();
         if let Err(why) = self.try_connect(far, engine) {
-            self.unreachable(far, why, engine.now);
+            self.unreachable(far, why, engine);
         }
     }
 
@@ -120,12 +123,23 @@ impl<'a> NearSide<'a> {
         Ok(())
     }
 
-    fn unreachable(&mut self, far: SocketAddr, why: String, now: Instant) {
+    /// Goes on to the next address; after a pause once every address has failed. A session that has not
+    /// begun then ends, as its flows would only wait for the same.
+    fn unreachable(&mut self, far: SocketAddr, why: String, engine: &mut Engine) {
         self.address = self.address.wrapping_add(1);
-        self.retry_at = now + self.pause;
+        self.failed += 1;
+        if self.failed < self.config.far.len() {
+            self.retry_at = engine.now;
+            return;
+        }
+        self.failed = 0;
+        self.retry_at = engine.now + self.pause;
         self.pause = (self.pause * 2).min(LONGEST_PAUSE);
         if self.is_reached.replace(false) != Some(false) {
-            (self.report)(Event::FarUnreachable { far, why });
+            (self.report)(Event::FarUnreachable { far, why: why.clone() });
+        }
+        if !self.has_begun {
+            self.drop_session(&why, engine);
         }
     }
 
@@ -195,12 +209,12 @@ impl Side for NearSide<'_> {
     fn greeted(&mut self, link: usize, greeting: &[u8], engine: &mut Engine) {
         let Some(far) = engine.link(link).map(|link| link.peer) else { return };
         if let Err(why) = self.welcomed(greeting, engine) {
-            self.unreachable(far, why.clone(), engine.now);
             engine.close_link(link, &why, self);
+            self.unreachable(far, why.clone(), engine);
             return self.drop_session(&why, engine);
         }
         let Some(session) = self.session else { return };
-        (self.has_begun, self.pause) = (true, FIRST_PAUSE);
+        (self.has_begun, self.pause, self.failed) = (true, FIRST_PAUSE, 0);
         if self.is_reached.replace(true) != Some(true) {
             (self.report)(Event::FarReached { far });
         }
@@ -222,7 +236,7 @@ impl Side for NearSide<'_> {
             self.retry_at = engine.now;
             self.pause = FIRST_PAUSE;
         } else {
-            self.unreachable(link.peer, why.to_owned(), engine.now);
+            self.unreachable(link.peer, why.to_owned(), engine);
         }
     }
 
@@ -240,7 +254,7 @@ impl Side for NearSide<'_> {
                 self.drop_session(text, engine);
             }
         }
-        let is_kept = |live: &mut Live| live.session.kept() > 0;
+        let is_kept = |live: &mut Live| !live.session.is_acknowledged();
         let keeps =
             self.session.is_some_and(|session| engine.session(session).is_some_and(is_kept));
         let wants_link = self.session.is_some() || self.config.lanes > 0;

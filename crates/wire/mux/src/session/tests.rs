@@ -284,6 +284,20 @@ fn wrong_offsets_are_refused_on_resuming() {
 }
 
 #[test]
+fn a_ping_has_everything_acknowledged() {
+    let mut pair = Pair::new();
+    let id = pair.open();
+    pair.ends[0].send(id, 100);
+    pair.ends[0].end(id);
+    pair.settle();
+    assert!(!pair.ends[0].session.is_acknowledged() && !pair.ends[1].session.is_acknowledged());
+    // Both at once, and the answers cross.
+    pair.ends.iter_mut().for_each(|end| end.session.ping());
+    pair.settle();
+    assert!(pair.ends[0].session.is_acknowledged() && pair.ends[1].session.is_acknowledged());
+}
+
+#[test]
 fn a_peer_that_acknowledges_nothing_is_given_up() {
     let mut session = Session::new(Role::Far);
     let ping = Frame::Ping.encode();
