@@ -152,6 +152,8 @@ fields! {
     Rtt = "rtt",
     /// The kind of probes or packets.
     Method = "method",
+    /// Compression.
+    Compress = "compress",
     /// Consent to any certificate.
     Insecure = "insecure",
     /// A network interface.

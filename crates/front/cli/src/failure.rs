@@ -135,6 +135,7 @@ pub(crate) const fn flags(field: Field) -> &'static [&'static str] {
         Field::InLab => &["--in-lab"],
         Field::InitialReceiveWindow => &["--initrwnd"],
         Field::InitialWindow => &["--iw", "--initcwnd"],
+        Field::Compress => &["--compress"],
         Field::Insecure => &["--insecure"],
         Field::Ipv4Name => &["--ipv4-name"],
         Field::Ipv6Name => &["--ipv6-name"],

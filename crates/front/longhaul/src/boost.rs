@@ -28,7 +28,7 @@ pub mod verify;
 pub use event::{BOOST_EVENT_SCHEMA, BoostEvent, BoostLine, FlowFinished};
 pub use ingress::{GatewaySettings, ProxySettings};
 pub use request::{BoostRequest, BoxSettings, FarRequest, Forward, NearRequest};
-pub use running::{BOOST_SCHEMA, BoostDocument, BoostedProgram, far, near};
+pub use running::{BOOST_SCHEMA, BoostDocument, BoostedProgram, Reduction, far, near};
 
 pub use ::boost::PORT;
 

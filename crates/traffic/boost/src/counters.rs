@@ -1,6 +1,6 @@
 //! Counters of a box, which its threads share.
 
-use lane::Refusal;
+use lane::{Refusal, Uncompressed};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A number that only grows, or a gauge.
@@ -90,6 +90,13 @@ pub(crate) struct Counters {
     pub(crate) wan_sent: Counter,
     pub(crate) wan_received: Counter,
     pub(crate) pipes: Counter,
+    pub(crate) to_compress: Counter,
+    pub(crate) compressed: Counter,
+    pub(crate) to_decompress: Counter,
+    pub(crate) decompressed: Counter,
+    encrypted: Counter,
+    incompressible: Counter,
+    cpu_limited: Counter,
 }
 
 /// What a box has carried so far.
@@ -123,6 +130,28 @@ pub struct Totals {
     pub wan_received: u64,
     /// Pipes in use or kept for use.
     pub pipes: u64,
+    /// Bytes of applications or targets that were sent compressed.
+    pub compressed_in: u64,
+    /// The same on their way to the other box.
+    pub compressed_sent: u64,
+    /// Bytes of the other box that arrived compressed.
+    pub compressed_received: u64,
+    /// The same for applications or targets.
+    pub compressed_out: u64,
+    /// Flows whose direction from this box was not compressed at their end, though both boxes
+    /// compress.
+    pub uncompressed: UncompressedFlows,
+}
+
+/// Flows that were left uncompressed, by reason.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct UncompressedFlows {
+    /// TLS or SSH.
+    pub encrypted: u64,
+    /// Data that gains under 5 %.
+    pub incompressible: u64,
+    /// Flows that compressing would have slowed down.
+    pub cpu_limited: u64,
 }
 
 impl Counters {
@@ -138,6 +167,16 @@ impl Counters {
     /// Notes how many datagrams the program's network has refused so far.
     pub(crate) fn note_udp(&self, refused: u64) {
         self.udp_refused.store(refused, Ordering::Relaxed);
+    }
+
+    /// Counts a flow that has ended.
+    pub(crate) fn note_uncompressed(&self, why: Option<Uncompressed>) {
+        match why {
+            None => {}
+            Some(Uncompressed::Encrypted) => self.encrypted.increment(),
+            Some(Uncompressed::Incompressible) => self.incompressible.increment(),
+            Some(Uncompressed::CpuLimited) => self.cpu_limited.increment(),
+        }
     }
 
     pub(crate) fn totals(&self) -> Totals {
@@ -156,6 +195,15 @@ impl Counters {
             wan_sent: self.wan_sent.get(),
             wan_received: self.wan_received.get(),
             pipes: self.pipes.get(),
+            compressed_in: self.to_compress.get(),
+            compressed_sent: self.compressed.get(),
+            compressed_received: self.to_decompress.get(),
+            compressed_out: self.decompressed.get(),
+            uncompressed: UncompressedFlows {
+                encrypted: self.encrypted.get(),
+                incompressible: self.incompressible.get(),
+                cpu_limited: self.cpu_limited.get(),
+            },
         }
     }
 }

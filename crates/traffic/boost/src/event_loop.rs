@@ -1,6 +1,7 @@
 //! One thread of a box: its sockets, its relays, its timers.
 
 use crate::BoostError;
+use crate::block_codec::BlockCodec;
 use crate::counters::{Counters, NotBoosted};
 use crate::event::Event;
 use crate::local_flow::{FlowEnd, Local};
@@ -79,6 +80,12 @@ impl<J> Clone for Inbox<J> {
 }
 
 impl<J> Inbox<J> {
+    /// An inbox whose thread waits for `wake` and takes from the receiver.
+    pub(crate) fn new(wake: Arc<EventFd>) -> (Self, Receiver<J>) {
+        let (jobs, receiver) = channel();
+        (Inbox { jobs, wake }, receiver)
+    }
+
     /// Hands over a job. A thread that has ended drops it, which resets its connections.
     pub(crate) fn put(&self, job: J) {
         if self.jobs.send(job).is_ok() {
@@ -96,6 +103,7 @@ pub(crate) struct EventLoop {
     freed: Vec<usize>,
     again: Vec<usize>,
     pipes: PipePool,
+    codec: BlockCodec,
     scratch: Vec<u8>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) now: Instant,
@@ -122,7 +130,7 @@ pub(crate) fn prepare<J>(count: usize, counters: &Arc<Counters>) -> Result<Threa
 fn prepare_one<J>(counters: &Arc<Counters>) -> io::Result<(Prepared<J>, Inbox<J>)> {
     let (mut poller, wake) = (EdgePoller::new()?, Arc::new(EventFd::new()?));
     poller.add(&*wake, WAKE)?;
-    let (sender, jobs) = channel();
+    let (inbox, jobs) = Inbox::new(wake);
     let event_loop = EventLoop {
         poller,
         relays: Vec::new(),
@@ -130,13 +138,14 @@ fn prepare_one<J>(counters: &Arc<Counters>) -> io::Result<(Prepared<J>, Inbox<J>
         freed: Vec::new(),
         again: Vec::new(),
         pipes: PipePool::new(Arc::clone(counters)),
+        codec: BlockCodec::new(),
         scratch: vec![0; SCRATCH_BYTES],
         counters: Arc::clone(counters),
         now: clock::now(),
         #[cfg(test)]
         skipped: Duration::ZERO,
     };
-    Ok((Prepared { event_loop, jobs }, Inbox { jobs: sender, wake }))
+    Ok((Prepared { event_loop, jobs }, inbox))
 }
 
 impl<J: Send> Prepared<J> {
@@ -273,6 +282,7 @@ impl EventLoop {
         let Some(Some(relay)) = self.relays.get_mut(id) else { return };
         let mut tools = Tools {
             pipes: &mut self.pipes,
+            codec: &mut self.codec,
             scratch: &mut self.scratch,
             counters: &self.counters,
             now: self.now,
@@ -313,6 +323,7 @@ impl EventLoop {
         }
         let mut tools = Tools {
             pipes: &mut self.pipes,
+            codec: &mut self.codec,
             scratch: &mut self.scratch,
             counters: &self.counters,
             now: self.now,
@@ -369,6 +380,7 @@ impl EventLoop {
 /// Counts a flow that has ended, and reports it.
 pub(crate) fn flow_ended(summary: crate::FlowSummary, counters: &Counters, report: Report<'_>) {
     counters.active_flows.decrement();
+    counters.note_uncompressed(summary.uncompressed);
     match summary.end {
         FlowEnd::Refused(refusal) => counters.refuse(NotBoosted::Target(refusal)),
         ref end if end.is_reset() => counters.reset.increment(),

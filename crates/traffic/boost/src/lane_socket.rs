@@ -2,6 +2,7 @@
 
 use crate::counters::Counters;
 use host::edge_poller::Edge;
+use host::tcp_info::TcpInfo;
 use rustls::Connection;
 use socket2::SockRef;
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
@@ -214,6 +215,12 @@ impl LaneSocket {
     /// True if nothing is left to write.
     pub(crate) fn is_flushed(&self) -> bool {
         self.queue.is_empty() && self.tls.as_ref().is_none_or(|tls| !tls.wants_write())
+    }
+
+    /// True while the kernel has bytes that the path has not taken yet.
+    pub(crate) fn is_sending(&self) -> bool {
+        let unsent = TcpInfo::of(&self.stream).ok().and_then(|info| info.notsent_bytes);
+        !self.is_flushed() || unsent.is_some_and(|bytes| bytes > 0)
     }
 
     pub(crate) const fn is_writable(&self) -> bool {

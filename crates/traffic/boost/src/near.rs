@@ -12,10 +12,11 @@ use crate::counters::{Counters, Totals};
 use crate::event_loop::{Ending, Report, prepare};
 use crate::ingress::{Ingress, Negotiation};
 use crate::keys::PairKey;
+use crate::mux;
 use crate::sockets::LaneOptions;
 use crate::{BoostError, Timeouts};
 use connection_limits::HandshakeCounts;
-use lane::Target;
+use lane::{Role, Target};
 use lanes::NearSide;
 use share::Shares;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -30,6 +31,10 @@ pub struct NearConfig {
     pub key: Option<PairKey>,
     /// Lanes that are kept ready.
     pub lanes: usize,
+    /// Carry all flows over one connection, which is replaced when it breaks, instead of lanes.
+    pub mux: bool,
+    /// Compress on lanes whose far box does as well.
+    pub compresses: bool,
     /// Settings of their sockets.
     pub options: LaneOptions,
     /// Timeouts.
@@ -94,7 +99,13 @@ impl Near {
         report: Report<'_>,
     ) -> Result<(), BoostError> {
         let _ = host::limits::raise_open_files();
-        let (threads, inboxes) = prepare(self.config.threads, &self.counters)?;
+        let (threads, mux_thread, inboxes) = if self.config.mux {
+            let (thread, inbox) = mux::engine::prepare(Role::Near, &self.counters)?;
+            (Vec::new(), Some(thread), vec![inbox])
+        } else {
+            let (threads, inboxes) = prepare(self.config.threads, &self.counters)?;
+            (threads, None, inboxes)
+        };
         let shares = Shares::new(inboxes.len());
         // Limits are those of the box, however many listeners it has.
         let counts = HandshakeCounts::default();
@@ -104,6 +115,13 @@ impl Near {
                 let mut side = NearSide::new(&self.config, place, &self.counters, ending, report);
                 std::thread::Builder::new()
                     .name("boost".to_owned())
+                    .spawn_scoped(scope, move || thread.run(&mut side, ending))
+                    .map_err(BoostError::Socket)?;
+            }
+            if let Some(thread) = mux_thread {
+                let mut side = mux::near::NearSide::new(&self.config, &self.counters, report);
+                std::thread::Builder::new()
+                    .name("boost-mux".to_owned())
                     .spawn_scoped(scope, move || thread.run(&mut side, ending))
                     .map_err(BoostError::Socket)?;
             }

@@ -12,12 +12,13 @@
 mod to_lane;
 mod to_local;
 
+use crate::block_codec::BlockCodec;
 use crate::counters::Counters;
 use crate::lane_socket::LaneSocket;
 use crate::local_flow::{FlowEnd, FlowSummary, Local, LocalFlow};
 use crate::pipes::PipePool;
 use host::edge_poller::Edge;
-use lane::{Lane, Message, Preface, Refusal, Role, Target};
+use lane::{Block, Lane, Message, Preface, Reduction, Refusal, Role, Target};
 use std::io::{self, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::Instant;
@@ -35,6 +36,7 @@ const RESET_BEHIND: u64 = 64 << 10;
 /// What a thread has one of.
 pub(crate) struct Tools<'a> {
     pub(crate) pipes: &'a mut PipePool,
+    pub(crate) codec: &'a mut BlockCodec,
     pub(crate) scratch: &'a mut [u8],
     pub(crate) counters: &'a Counters,
     pub(crate) now: Instant,
@@ -80,6 +82,12 @@ pub(crate) enum Pumped {
     Again,
 }
 
+/// A compressed block that has not arrived as a whole.
+struct Arriving {
+    block: Block,
+    bytes: Vec<u8>,
+}
+
 /// A lane and its flow.
 pub(crate) struct Relay {
     role: Role,
@@ -87,6 +95,9 @@ pub(crate) struct Relay {
     state: Lane,
     /// The peer's preface, until it is complete.
     preface: Option<Vec<u8>>,
+    /// This box compresses if the peer does.
+    compresses: bool,
+    arriving: Option<Arriving>,
     pub(crate) flow: Option<LocalFlow>,
     pub(crate) peer: SocketAddr,
     pub(crate) was_ready: bool,
@@ -110,14 +121,23 @@ pub(crate) struct Relay {
 }
 
 impl Relay {
-    /// A lane whose peer's preface has not arrived. Its own is queued.
-    pub(crate) fn new(role: Role, mut socket: LaneSocket, peer: SocketAddr, now: Instant) -> Self {
-        socket.queue().extend_from_slice(&Preface::encode());
+    /// A lane whose peer's preface has not arrived. Its own, which offers to compress or does not,
+    /// is queued.
+    pub(crate) fn new(
+        role: Role,
+        mut socket: LaneSocket,
+        peer: SocketAddr,
+        compresses: bool,
+        now: Instant,
+    ) -> Self {
+        socket.queue().extend_from_slice(&Preface::of_lane(compresses).encode());
         Relay {
             role,
             socket,
             state: Lane::new(role),
             preface: Some(Vec::new()),
+            compresses,
+            arriving: None,
             flow: None,
             peer,
             was_ready: false,
@@ -135,9 +155,20 @@ impl Relay {
         }
     }
 
-    /// The same where the peer's preface was read before.
-    pub(crate) fn greeted(role: Role, socket: LaneSocket, peer: SocketAddr, now: Instant) -> Self {
-        Relay { preface: None, ..Relay::new(role, socket, peer, now) }
+    /// The peer's preface has arrived.
+    pub(crate) fn greeted(mut self, preface: Preface) -> Self {
+        self.greet(preface);
+        self
+    }
+
+    fn greet(&mut self, preface: Preface) {
+        self.preface = None;
+        self.compresses &= preface.compresses;
+        if self.compresses {
+            self.state.admit_compressed();
+        } else if let Some(flow) = &mut self.flow {
+            flow.to_lane.reduction = Reduction::default();
+        }
     }
 
     /// True if it carries no flow and may carry one.
@@ -172,6 +203,10 @@ impl Relay {
             counters.to_lane.add(early.len());
             if let Some(flow) = &mut self.flow {
                 flow.to_lane.bytes += u64::from(length);
+                flow.to_lane.wan_bytes += u64::from(length);
+                if self.compresses {
+                    flow.to_lane.reduction.begin(early);
+                }
             }
             Ok(())
         });

@@ -3,16 +3,18 @@
 //! `relay`: a pair on loopback beside two haproxies that splice, the same bytes in turns. `window`:
 //! hosts with a 64 KiB window over 100 Mbit/s and 173 ms, from second 5 to 30. `tls`: TLS beside
 //! plaintext over 1 Gbit/s and 20 ms. `object`: 1 MB over a lane that carried 10 MB and idled.
-//! `haproxy`, `curl` and `python3` are programs of their own, which must be installed.
+//! `text`: the documentation over 100 Mbit/s, compressed. `ciphertext`: random bytes on loopback with and
+//! without `--compress`. `haproxy`, `curl`, `zstd` and `python3` are programs of their own, which must be installed.
 
 mod lab;
+mod reduction;
 mod relay;
 
 use bench_harness::{Arguments, Fallible, heading};
 use std::process::ExitCode;
 
 const HELP: &str = "cargo bench -p longhaul-cli --bench boost [-- [--rounds N] [--short] \
-    [relay] [window] [tls] [object]]";
+    [relay] [window] [tls] [object] [text] [ciphertext]]";
 
 /// The program under test.
 const LONGHAUL: &str = env!("CARGO_BIN_EXE_longhaul");
@@ -24,6 +26,8 @@ enum Part {
     Window,
     Tls,
     Object,
+    Text,
+    Ciphertext,
 }
 
 fn main() -> ExitCode {
@@ -38,6 +42,8 @@ fn measure(mut arguments: Arguments) -> Fallible<()> {
         ("window", Part::Window),
         ("tls", Part::Tls),
         ("object", Part::Object),
+        ("text", Part::Text),
+        ("ciphertext", Part::Ciphertext),
     ])?;
     heading();
     for part in parts {
@@ -46,6 +52,8 @@ fn measure(mut arguments: Arguments) -> Fallible<()> {
             Part::Window => lab::window(rounds, is_short)?,
             Part::Tls => lab::tls(rounds, is_short)?,
             Part::Object => lab::object(rounds)?,
+            Part::Text => reduction::text(rounds)?,
+            Part::Ciphertext => reduction::ciphertext(rounds, is_short)?,
         }
     }
     Ok(())

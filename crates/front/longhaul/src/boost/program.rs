@@ -1,7 +1,7 @@
 //! A program whose connections are boosted: it runs in a network of its own, without root.
 
 use super::event::BoostEvent;
-use super::request::{BoxSettings, far_address};
+use super::request::{BoxSettings, check_mux, far_address};
 use super::running::{Began, BoostDocument, BoostedProgram, observe, resolve_far};
 use super::status::{BoxRole, Serving};
 use super::{PORT, problem};
@@ -51,6 +51,8 @@ pub struct ProgramRequest {
     pub ports: Vec<u16>,
     /// Connections to far that are kept ready.
     pub lanes: u32,
+    /// Carry all flows over one connection to far, which is resumed when it breaks.
+    pub mux: bool,
     /// Settings of the near box.
     pub settings: BoxSettings,
 }
@@ -63,6 +65,7 @@ impl Default for ProgramRequest {
             name_server: NameServer::default(),
             ports: Vec::new(),
             lanes: 4,
+            mux: false,
             settings: BoxSettings::default(),
         }
     }
@@ -77,6 +80,7 @@ impl ProgramRequest {
         if let Some(far) = &self.far {
             self.settings.check()?;
             far_address(far)?;
+            check_mux(self.mux, &self.settings)?;
         }
         if self.command.is_empty() {
             return Err(Problem::field(Field::Programs, "there is no program to run", ""));
@@ -118,6 +122,8 @@ pub fn run(
         far,
         key,
         lanes: usize::try_from(request.lanes).unwrap_or(usize::MAX),
+        mux: request.mux && request.far.is_some(),
+        compresses: settings.compress && request.far.is_some(),
         options,
         timeouts: settings.timeouts(),
         max_flows: settings.max_flows,
@@ -154,7 +160,8 @@ pub fn run(
     let ran = ended.ok_or_else(interrupted)?.map_err(of_program)?;
     let delivered = lock(&last_flow).unwrap_or(ran.ended);
     let program = Some(times(&ran, box_began.at, delivered));
-    Ok(BoostDocument { program, ..box_began.document("run", &near.totals()) })
+    let document = BoostDocument::new("run", &near.totals(), &box_began, settings.compress);
+    Ok(BoostDocument { program, ..document })
 }
 
 fn times(ran: &Ran, box_began: Instant, delivered: Instant) -> BoostedProgram {
@@ -181,6 +188,7 @@ fn start_solo(settings: &BoxSettings) -> Result<(SocketAddr, PairKey), Problem> 
     let far = Far::new(FarConfig {
         keys: Some(far_keys),
         policy: Arc::new(Destinations::new(all, Box::new(move |target| target == own))),
+        compresses: false,
         timeouts: settings.timeouts(),
         max_lanes: settings.max_flows,
         threads: THREADS,

@@ -61,6 +61,8 @@ pub struct BoostDocument {
     pub wan_sent_bytes: u64,
     /// Bytes received from the other box.
     pub wan_received_bytes: u64,
+    /// Data reduction, if this box compresses.
+    pub reduction: Option<Reduction>,
     /// CPU time of the process.
     pub cpu_s: f64,
 }
@@ -79,13 +81,57 @@ pub struct BoostedProgram {
     pub delivered_s: f64,
 }
 
+/// What compression has saved.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Reduction {
+    /// Bytes of applications and targets, in both directions, per byte between the boxes.
+    pub ratio: Option<f64>,
+    /// Bytes from applications (near) or targets (far) that were sent compressed.
+    pub in_bytes: u64,
+    /// The same between the boxes, without headers.
+    pub wan_sent_bytes: u64,
+    /// Bytes to them that arrived compressed.
+    pub out_bytes: u64,
+    /// The same between the boxes, without headers.
+    pub wan_received_bytes: u64,
+    /// Flows that were not compressed in the direction from this box: TLS and SSH.
+    pub encrypted_flows: u64,
+    /// The same: data that gains under 5 %.
+    pub incompressible_flows: u64,
+    /// The same: the CPU would have been the limit.
+    pub cpu_limited_flows: u64,
+}
+
+impl Reduction {
+    fn new(totals: &Totals) -> Self {
+        let wan = totals.wan_sent + totals.wan_received;
+        let own = totals.bytes_in + totals.bytes_out;
+        Reduction {
+            ratio: (wan > 0).then(|| own as f64 / wan as f64),
+            in_bytes: totals.compressed_in,
+            wan_sent_bytes: totals.compressed_sent,
+            out_bytes: totals.compressed_out,
+            wan_received_bytes: totals.compressed_received,
+            encrypted_flows: totals.uncompressed.encrypted,
+            incompressible_flows: totals.uncompressed.incompressible,
+            cpu_limited_flows: totals.uncompressed.cpu_limited,
+        }
+    }
+}
+
 impl BoostDocument {
-    fn new(role: &'static str, totals: &Totals, began: Instant, cpu_before: Duration) -> Self {
+    pub(super) fn new(
+        role: &'static str,
+        totals: &Totals,
+        began: &Began,
+        compresses: bool,
+    ) -> Self {
         let cpu = cpu::this_process().map(cpu::ProcessCpu::total).unwrap_or_default();
         BoostDocument {
             schema: BOOST_SCHEMA,
             role,
-            seconds: clock::now().saturating_duration_since(began).as_secs_f64(),
+            seconds: clock::now().saturating_duration_since(began.at).as_secs_f64(),
             program: None,
             flows: totals.flows,
             refused: totals.refused,
@@ -96,7 +142,8 @@ impl BoostDocument {
             out_bytes: totals.bytes_out,
             wan_sent_bytes: totals.wan_sent,
             wan_received_bytes: totals.wan_received,
-            cpu_s: cpu.saturating_sub(cpu_before).as_secs_f64(),
+            reduction: compresses.then(|| Reduction::new(totals)),
+            cpu_s: cpu.saturating_sub(began.cpu).as_secs_f64(),
         }
     }
 }
@@ -124,6 +171,8 @@ pub fn near(
         far,
         key,
         lanes: usize::try_from(request.lanes).unwrap_or(usize::MAX),
+        mux: request.mux,
+        compresses: settings.compress,
         options,
         timeouts: settings.timeouts(),
         max_flows: settings.max_flows,
@@ -140,7 +189,7 @@ pub fn near(
     let ending = Ending { stop, drain };
     observe(serve, active, ending, settings.reports_flows, on_event)?;
     drop((serving, diversion));
-    Ok(began.document("near", &near.totals()))
+    Ok(BoostDocument::new("near", &near.totals(), &began, settings.compress))
 }
 
 /// Runs the far box; see [`near`].
@@ -170,6 +219,7 @@ pub fn far(
     let far = Arc::new(Far::new(FarConfig {
         keys: encrypted.then_some(keys),
         policy: Arc::new(Destinations::new(rules, Box::new(is_own))),
+        compresses: settings.compress,
         timeouts: settings.timeouts(),
         max_lanes: settings.max_flows,
         threads: threads(),
@@ -191,7 +241,7 @@ pub fn far(
     let ending = Ending { stop, drain };
     observe(serve, active, ending, settings.reports_flows, on_event)?;
     drop(serving);
-    Ok(began.document("far", &far.totals()))
+    Ok(BoostDocument::new("far", &far.totals(), &began, settings.compress))
 }
 
 /// When a box began.
@@ -204,10 +254,6 @@ impl Began {
     pub(super) fn now() -> Self {
         let cpu = cpu::this_process().map(cpu::ProcessCpu::total).unwrap_or_default();
         Began { at: clock::now(), cpu }
-    }
-
-    pub(super) fn document(&self, role: &'static str, totals: &Totals) -> BoostDocument {
-        BoostDocument::new(role, totals, self.at, self.cpu)
     }
 }
 

@@ -193,7 +193,7 @@ impl<'a> NearSide<'a> {
             Ok(LaneSocket::connecting(stream, tls, preamble, Arc::clone(self.counters)))
         };
         let socket = begin().map_err(|why| (far, why))?;
-        Ok(Relay::new(Role::Near, socket, far, now))
+        Ok(Relay::new(Role::Near, socket, far, self.config.compresses, now))
     }
 
     /// Goes on to the next address, if a lane that began then was the first to show that this one is

@@ -181,6 +181,8 @@ fn near_config(far: SocketAddr) -> NearConfig {
         far: vec![far],
         key: None,
         lanes: 2,
+        mux: false,
+        compresses: false,
         options: LaneOptions::default(),
         timeouts: Timeouts::default(),
         max_flows: 20_000,
@@ -197,6 +199,7 @@ fn start_far() -> SocketAddr {
     let far = Far::new(FarConfig {
         keys: None,
         policy: Arc::new(Destinations::new(rules, is_own)),
+        compresses: false,
         timeouts: Timeouts::default(),
         max_lanes: 20_000,
         threads: 1,

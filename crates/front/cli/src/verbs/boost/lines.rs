@@ -1,7 +1,7 @@
 //! The log of a box: a line for each event.
 
 use crate::failure::with_flags;
-use longhaul::boost::{BoostDocument, BoostEvent, BoostLine, FlowFinished};
+use longhaul::boost::{BoostDocument, BoostEvent, BoostLine, FlowFinished, Reduction};
 use report::untrusted;
 use std::fmt::Write;
 use units::ByteCount;
@@ -67,6 +67,13 @@ fn flow_text(flow: &FlowFinished) -> String {
     let [sent, received] = [flow.sent_bytes, flow.received_bytes].map(ByteCount::from_bytes);
     let mut text =
         format!("{peer} -> {target}: sent {sent}, received {received} in {seconds:.2} s");
+    let wan = ByteCount::from_bytes(flow.wan_sent_bytes + flow.wan_received_bytes);
+    if flow.wan_sent_bytes != flow.sent_bytes || flow.wan_received_bytes != flow.received_bytes {
+        let _ = write!(text, "; {wan} between the boxes");
+    }
+    if let Some(why) = flow.uncompressed {
+        let _ = write!(text, "; not compressed: {}", why.replace('_', " "));
+    }
     if let Some(why) = &flow.why {
         let _ = write!(text, "; {}: {why}", end.replace('_', " "));
     }
@@ -81,7 +88,7 @@ pub(super) fn summary(document: &BoostDocument) -> String {
     } else {
         ("from targets", "to targets")
     };
-    format!(
+    let mut text = format!(
         "{} {} in {:.0} s: {} refused, {} reset; {} {}, {} reused\n\
          {} {inward}, {} {outward}; {} sent and {} received between the boxes; {:.1} s of CPU",
         document.flows,
@@ -97,7 +104,37 @@ pub(super) fn summary(document: &BoostDocument) -> String {
         bytes(document.wan_sent_bytes),
         bytes(document.wan_received_bytes),
         document.cpu_s,
-    )
+    );
+    if let Some(reduction) = &document.reduction {
+        text.push_str(&reduction_text(reduction));
+    }
+    text
+}
+
+fn reduction_text(reduction: &Reduction) -> String {
+    let ratio = reduction.ratio.map(|ratio| format!("{ratio:.2} bytes per byte between the boxes"));
+    let raw = reduction.in_bytes + reduction.out_bytes;
+    let wan = reduction.wan_sent_bytes + reduction.wan_received_bytes;
+    let reasons = [
+        (reduction.encrypted_flows, "encrypted"),
+        (reduction.incompressible_flows, "incompressible"),
+        (reduction.cpu_limited_flows, "CPU-limited"),
+    ];
+    let left: Vec<String> = reasons
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, why)| format!("{count} {why}"))
+        .collect();
+    let mut text = format!(
+        "\n{}; {} compressed to {}",
+        ratio.unwrap_or_else(|| "nothing carried".to_owned()),
+        ByteCount::from_bytes(raw),
+        ByteCount::from_bytes(wan),
+    );
+    if !left.is_empty() {
+        let _ = write!(text, "; flows not compressed: {}", left.join(", "));
+    }
+    text
 }
 
 #[cfg(test)]
@@ -110,6 +147,9 @@ mod tests {
             target: "origin.example:80".to_owned(),
             sent_bytes: 1_000,
             received_bytes: 2_000_000,
+            wan_sent_bytes: 1_000,
+            wan_received_bytes: 2_000_000,
+            uncompressed: None,
             seconds: 1.5,
             end,
             why: why.map(str::to_owned),
@@ -121,6 +161,13 @@ mod tests {
         assert_eq!(
             line(&flow("fin", None), false),
             "192.0.2.1:5 -> origin.example:80: sent 1 kB, received 2 MB in 1.50 s"
+        );
+        let BoostEvent::Flow(mut reduced) = flow("fin", None) else { return };
+        (reduced.wan_received_bytes, reduced.uncompressed) = (799_000, Some("cpu_limited"));
+        assert_eq!(
+            line(&BoostEvent::Flow(reduced), false),
+            "192.0.2.1:5 -> origin.example:80: sent 1 kB, received 2 MB in 1.50 s; 800 kB between \
+             the boxes; not compressed: cpu limited"
         );
         let failed = line(&flow("lane_failed", Some("gone\u{1b}[2J")), false);
         assert!(failed.ends_with("; lane failed: gone[2J"), "{failed}");

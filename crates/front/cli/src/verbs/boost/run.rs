@@ -90,6 +90,12 @@ pub(super) struct ProgramArgs {
     /// Buffers between the boxes [default: autotuned]
     #[arg(long, value_name = "SIZE")]
     buffer: Option<ByteCount>,
+    /// Compress with zstd what gains by it, if far does as well
+    #[arg(long, conflicts_with = "solo")]
+    compress: bool,
+    /// Carry all flows over one connection, resumed if it breaks
+    #[arg(long, conflicts_with_all = ["solo", "compress"])]
+    mux: bool,
     /// Connections to the far box kept ready
     #[arg(long, value_name = "N", default_value_t = 4)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=256))]
@@ -107,11 +113,13 @@ impl ProgramArgs {
             },
             ports: self.port.clone(),
             lanes: self.lanes,
+            mux: self.mux,
             settings: BoxSettings {
                 key_files: self.key_file.iter().cloned().collect(),
                 insecure: self.insecure,
                 congestion: self.congestion.clone(),
                 buffer: self.buffer,
+                compress: self.compress,
                 ..BoxSettings::default()
             },
         }

@@ -44,11 +44,14 @@ pub(super) fn options(of: &Situation, settings: &PlanSettings) -> Vec<BoostOptio
         let boxes = lanes.map(|lanes| Boxes { reduction, ..lanes })?;
         boost::split(&path(of)?, &of.connections, &boxes).ok_or(BoostReason::NoModel)
     };
-    let commands = lanes.map(|lanes| commands::pair(of, &lanes)).unwrap_or_default();
-    all.push(option(of, BoostKind::Pair, pair(1.0), commands));
+    let commands = |reduction: f64| {
+        let pair = |lanes| commands::pair(of, &Boxes { reduction, ..lanes });
+        lanes.map(pair).unwrap_or_default()
+    };
+    all.push(option(of, BoostKind::Pair, pair(1.0), commands(1.0)));
     if let Some(ratio) = settings.compressible {
         let ratio = if of.is_encrypted { 1.0 } else { ratio };
-        let mut compressed = option(of, BoostKind::CompressedPair, pair(ratio), Vec::new());
+        let mut compressed = option(of, BoostKind::CompressedPair, pair(ratio), commands(ratio));
         if of.is_encrypted && compressed.reason.is_none() {
             compressed.reason = Some(BoostReason::Ciphertext);
         }
@@ -60,11 +63,11 @@ pub(super) fn options(of: &Situation, settings: &PlanSettings) -> Vec<BoostOptio
     all
 }
 
-/// The cheapest option within a tenth of the best one. Left out are an edge, which serves only what
-/// it has cached, and compression, which the pair does not have yet.
+/// The cheapest option within a tenth of the best one. Left out is an edge, which serves only what it has
+/// cached.
 pub(super) fn recommended(options: &[BoostOption]) -> Option<BoostKind> {
     let gain = |one: &BoostOption| match one.kind {
-        BoostKind::Edge | BoostKind::CompressedPair => 0.0,
+        BoostKind::Edge => 0.0,
         _ if one.reason.is_some() => 0.0,
         _ => one.factor.map_or(0.0, |factor| factor.expected),
     };
@@ -305,7 +308,7 @@ fn about(kind: BoostKind) -> String {
         BoostKind::Copy => "another program, on both hosts: files only, over UDP",
         BoostKind::Pair => "a box near each host; programs and hosts stay as they are",
         BoostKind::CompressedPair => {
-            "the pair with zstd between the boxes, which this version's pair does not have yet"
+            "the pair with zstd between the boxes (--compress), for data that it shrinks by this ratio"
         }
         BoostKind::Edge => "an HTTP cache near the clients, such as nginx: cached objects only",
     };

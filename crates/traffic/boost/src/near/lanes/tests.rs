@@ -72,6 +72,8 @@ impl Stage {
             far,
             key: None,
             lanes,
+            mux: false,
+            compresses: false,
             options: LaneOptions::default(),
             timeouts: Timeouts::default(),
             max_flows: 1000,
@@ -103,9 +105,9 @@ impl Stage {
     fn accept(&mut self, listener: &TcpListener) -> Peer {
         let (mut far, _) = listener.accept().unwrap();
         far.set_read_timeout(Some(LONG)).unwrap();
-        far.write_all(&Preface::encode()).unwrap();
+        far.write_all(&Preface::of_lane(false).encode()).unwrap();
         self.serve();
-        assert_eq!(read(&mut far, Preface::BYTES), Preface::encode());
+        assert_eq!(read(&mut far, Preface::BYTES), Preface::of_lane(false).encode());
         Peer { stream: far, lane: Lane::new(Role::Far) }
     }
 
@@ -251,7 +253,7 @@ fn far_is_reached_once_it_takes_a_lane() {
         let (mut far, _) = listener.accept().unwrap();
         stage.serve();
         if !answer.is_empty() {
-            assert_eq!(read(&mut far, Preface::BYTES), Preface::encode());
+            assert_eq!(read(&mut far, Preface::BYTES), Preface::of_lane(false).encode());
             far.write_all(answer).unwrap();
         }
         drop(far);
