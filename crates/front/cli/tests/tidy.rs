@@ -55,6 +55,7 @@ const LAYERS: [&[&str]; 9] = [
         "perf",
         "copy",
         "boost",
+        "edge",
         "iperf2",
         "watch",
         "twin",
