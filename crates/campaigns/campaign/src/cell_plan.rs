@@ -7,6 +7,9 @@ use topology::{PathSpec, Plan};
 /// The link whose path is the test's, in every lab.
 pub(crate) const PATH: &str = "path";
 
+/// The host behind the server, where the program has one.
+pub(crate) const ORIGIN: &str = "origin";
+
 /// Sysctls that a plan leaves to the lab, and that it does not have.
 pub(crate) type Missing = BTreeSet<String>;
 
@@ -29,6 +32,11 @@ pub(crate) fn of(test: &Test, path: PathSpec, missing: &Missing) -> Plan {
         let own = test.sysctls.iter().filter(wanted);
         let own = own.filter(|sysctl| sysctl.side == Side::Both || sysctl.side == side);
         host.sysctls = own.map(|sysctl| (sysctl.name.clone(), sysctl.value.clone())).collect();
+    }
+    let origin = programs.and_then(|flow| flow.program.as_ref()?.origin.as_ref());
+    if let Some(origin) = origin {
+        let (_, server) = pair(test.hosts, 0);
+        plan.add_behind(server, ORIGIN, origin.path.clone());
     }
     plan
 }

@@ -115,6 +115,8 @@ pub enum Request {
     Boost(Box<boost::BoostRequest>),
     /// What would accelerate a transfer, by how much, and why not.
     BoostPlan(Box<boost::plan::PlanRequest>),
+    /// An edge cache.
+    Edge(Box<boost::edge::EdgeRequest>),
     /// A calculation.
     Calc(calc::CalcRequest),
     /// Bandwidth-delay product, window and buffers of a path.
@@ -133,6 +135,8 @@ pub enum Event {
     Boost(boost::BoostEvent),
     /// Events of [`boost::plan::run`].
     BoostPlan(boost::plan::PlanEvent),
+    /// Events of [`boost::edge::run`].
+    Edge(boost::edge::EdgeEvent),
     /// Events of [`capture::run`].
     Capture(capture::CaptureEvent),
     /// Events of [`explain::run`].
@@ -180,6 +184,8 @@ pub enum Document {
     Boost(boost::BoostDocument),
     /// Document of [`boost::plan::run`].
     BoostPlan(Box<record::BoostPlan>),
+    /// Document of [`boost::edge::run`].
+    Edge(Box<boost::edge::EdgeDocument>),
     /// Document of [`capture::run`].
     Capture(capture::CaptureDocument),
     /// Document of [`explain::run`].
@@ -246,6 +252,7 @@ impl Request {
             Request::Baseline(request) => request.check()?,
             Request::Boost(request) => request.check()?,
             Request::BoostPlan(request) => request.check()?,
+            Request::Edge(request) => request.check()?,
             Request::Capture(request) => request.check()?,
             Request::Explain(request) => request.check()?,
             Request::Interfaces => {}
@@ -302,6 +309,10 @@ pub fn run(
         Request::Boost(request) => {
             let on_event = &mut |event| on_event(Event::Boost(event));
             Document::Boost(boost::run(&request, on_event, stop)?)
+        }
+        Request::Edge(request) => {
+            let on_event = &mut |event| on_event(Event::Edge(event));
+            Document::Edge(Box::new(boost::edge::run(&request, on_event, stop)?))
         }
         Request::Capture(_) => {
             let mut observe = |event| on_event(Event::Capture(event));
