@@ -224,7 +224,7 @@ impl<'a> Prepared<'a> {
     fn sent_by_origin(&self) -> Option<ByteCount> {
         self.origin.as_ref()?;
         let log = self.directory.read(ORIGIN_LOG, MAX_ORIGIN_LOG).ok()?;
-        let bytes = log.lines().map(|line| line.parse::<u64>().ok());
+        let mut bytes = log.lines().map(|line| line.parse::<u64>().ok());
         let bytes = bytes.try_fold(0u64, |sum, bytes| sum.checked_add(bytes?))?;
         Some(ByteCount::from_bytes(bytes))
     }

@@ -130,8 +130,13 @@ fn check_programs(study: &Study) -> Result<(), Problem> {
         return Ok(());
     }
     // The packages of the programs that come with longhaul, where their names differ.
-    let package = |name: &&str| if *name == "nginx" { "nginx-light" } else { name };
-    let packages: Vec<&str> = missing.iter().map(package).collect();
+    let packages: Vec<&str> = missing
+        .iter()
+        .map(|name| match *name {
+            "nginx" => "nginx-light",
+            same => same,
+        })
+        .collect();
     let message = format!(
         "the study needs {}, which this host does not have: install it (Debian, Ubuntu: apt install \
          {})",
