@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use study::{Buffers, Hosts, Side, Sysctl, Test};
+use topology::plan::Role;
 use topology::{PathSpec, Plan};
 
 /// The link whose path is the test's, in every lab.
@@ -37,6 +38,10 @@ pub(crate) fn of(test: &Test, path: PathSpec, missing: &Missing) -> Plan {
     if let Some(origin) = origin {
         let (_, server) = pair(test.hosts, 0);
         plan.add_behind(server, ORIGIN, origin.path.clone());
+        // A lab's hosts all reach each other, whether or not they are asked to.
+        if let Some(server) = plan.hosts.get_mut(server) {
+            server.role = Role::Router;
+        }
     }
     plan
 }
@@ -60,7 +65,6 @@ pub(crate) fn pair(hosts: Hosts, client: u8) -> (usize, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use topology::plan::Role;
 
     fn plan(text: &str, missing: &Missing) -> Plan {
         let text = format!(

@@ -30,9 +30,9 @@ const GRACE: Duration = Duration::from_secs(30);
 /// How often the streams of programs are read.
 const POLL: Duration = Duration::from_millis(20);
 
-/// How long objects take to expire whose origin has them fresh for a second, which caches count in
-/// whole ones.
-const EXPIRY: Duration = Duration::from_millis(2100);
+/// Time after which a cache has all of what it fetches, and after which objects have expired whose
+/// origin has them fresh for a second, which caches count in whole ones.
+const SETTLED: Duration = Duration::from_millis(2100);
 
 /// The log of an origin: a line for each answer, with the bytes of its body.
 const ORIGIN_LOG: &str = "origin.log";
@@ -205,11 +205,13 @@ impl<'a> Prepared<'a> {
         client: &NetNs,
         stop: &StopFlag,
     ) -> Result<Transferred<'a>, AttemptError> {
-        if self.values.traffic.cache_state != CacheState::Cold {
-            self.run_client(client, stop)?;
-        }
-        if self.values.traffic.cache_state == CacheState::Expired {
-            std::thread::sleep(EXPIRY);
+        match self.values.traffic.cache_state {
+            CacheState::Cold => {}
+            CacheState::Warm | CacheState::Expired => {
+                self.run_client(client, stop)?;
+                // An edge still fetches the rest of a slice of which a range was asked for.
+                std::thread::sleep(SETTLED);
+            }
         }
         let before = self.sent_by_origin();
         let (reported, began) = self.run_client(client, stop)?;

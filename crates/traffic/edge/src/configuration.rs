@@ -150,7 +150,8 @@ fn main_part(of: &EdgeConfig, output: Output) -> String {
     format!(
         "# An edge cache by longhaul boost edge. Needs nginx 1.13 or later with the modules slice, \
          ssl and\n# stub_status. In a directory of its own: cd DIR && nginx -p . -c edge.conf\n\
-         {user}daemon off;\npid nginx.pid;\nerror_log {errors} warn;\nworker_processes auto;\n\
+         {user}daemon off;\npid nginx.pid;\nerror_log {errors} warn;\n\
+         # One, as each would have connections to the origin of its own.\nworker_processes 1;\n\
          worker_rlimit_nofile 8192;\nworker_shutdown_timeout 10s;\n\
          events {{ worker_connections 4096; }}\n\nhttp {{\n"
     )
