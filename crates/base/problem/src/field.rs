@@ -48,6 +48,22 @@ fields! {
     Compressible = "compressible",
     /// The size of an object.
     Object = "object",
+    /// The server whose objects an edge caches.
+    Origin = "origin",
+    /// The directory of an edge's cache.
+    Cache = "cache",
+    /// The most bytes of an edge's cache.
+    MaxSize = "max_size",
+    /// The time for which an edge's objects are fresh.
+    Fresh = "fresh_s",
+    /// The size of the parts in which an edge fetches objects.
+    Slice = "slice",
+    /// The RTT to an edge.
+    EdgeRtt = "edge_rtt",
+    /// A range of an object's bytes.
+    Range = "range",
+    /// Clients that ask at once.
+    Clients = "clients",
     /// A connection of a file with several.
     Connection = "connection",
     /// Files to read.

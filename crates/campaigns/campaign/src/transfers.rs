@@ -3,7 +3,7 @@
 use crate::cell_lab::Shared;
 use crate::cell_plan;
 use crate::disks::FlowDisk;
-use crate::programs::{Prepared, Transferred};
+use crate::programs::{Places, Prepared, Transferred};
 use crate::testbed::AttemptError;
 use crate::watched::{self, Ends};
 use host::clock;
@@ -73,7 +73,7 @@ pub(crate) fn run(
     let flows = planned(test);
     let mut ready = Vec::new();
     for flow in &flows {
-        ready.push(prepare(flow, &lab.hosts()[flow.server], shared, stop)?);
+        ready.push(prepare(flow, lab.hosts(), shared, stop)?);
     }
     lab.begin();
     let begins = clock::now();
@@ -145,13 +145,14 @@ fn watched_hosts(flows: &[Planned<'_>]) -> impl Iterator<Item = usize> {
 
 fn prepare<'a>(
     flow: &Planned<'a>,
-    server: &LabHost,
+    hosts: &[LabHost],
     shared: &'a Shared,
     stop: &StopFlag,
 ) -> Result<Ready<'a>, AttemptError> {
+    let server = &hosts[flow.server];
     if let (Some(program), Some(programs)) = (&flow.traffic.program, &shared.programs) {
         return programs
-            .prepare(flow.traffic, program, server, flow.port, stop)
+            .prepare(flow.traffic, program, Places::of(server, hosts, flow.port), stop)
             .map(Ready::Program);
     }
     let settings = ServerConfig { port: flow.port, one_off: true, ..ServerConfig::default() };

@@ -56,6 +56,7 @@ const LAYERS: [&[&str]; 9] = [
         "perf",
         "copy",
         "boost",
+        "edge",
         "iperf2",
         "watch",
         "twin",

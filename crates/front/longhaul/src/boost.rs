@@ -15,6 +15,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod edge;
 mod event;
 mod ingress;
 pub mod plan;

@@ -117,6 +117,8 @@ pub enum Request {
     BoostPlan(Box<boost::plan::PlanRequest>),
     /// A command as it is and through a pair, compared.
     BoostVerify(Box<boost::verify::BoostVerifyRequest>),
+    /// An edge cache.
+    Edge(Box<boost::edge::EdgeRequest>),
     /// A calculation.
     Calc(calc::CalcRequest),
     /// Bandwidth-delay product, window and buffers of a path.
@@ -137,6 +139,8 @@ pub enum Event {
     BoostPlan(boost::plan::PlanEvent),
     /// Events of [`boost::verify::run`].
     BoostVerify(boost::verify::BoostVerifyEvent),
+    /// Events of [`boost::edge::run`].
+    Edge(boost::edge::EdgeEvent),
     /// Events of [`capture::run`].
     Capture(capture::CaptureEvent),
     /// Events of [`explain::run`].
@@ -186,6 +190,8 @@ pub enum Document {
     BoostPlan(Box<record::BoostPlan>),
     /// Document of [`boost::verify::run`].
     BoostVerify(Box<record::BoostVerification>),
+    /// Document of [`boost::edge::run`].
+    Edge(Box<boost::edge::EdgeDocument>),
     /// Document of [`capture::run`].
     Capture(capture::CaptureDocument),
     /// Document of [`explain::run`].
@@ -253,6 +259,7 @@ impl Request {
             Request::Boost(request) => request.check()?,
             Request::BoostPlan(request) => request.check()?,
             Request::BoostVerify(request) => request.check()?,
+            Request::Edge(request) => request.check()?,
             Request::Capture(request) => request.check()?,
             Request::Explain(request) => request.check()?,
             Request::Interfaces => {}
@@ -313,6 +320,10 @@ pub fn run(
         Request::Boost(request) => {
             let on_event = &mut |event| on_event(Event::Boost(event));
             Document::Boost(boost::run(&request, on_event, stop)?)
+        }
+        Request::Edge(request) => {
+            let on_event = &mut |event| on_event(Event::Edge(event));
+            Document::Edge(Box::new(boost::edge::run(&request, on_event, stop)?))
         }
         Request::Capture(_) => {
             let mut observe = |event| on_event(Event::Capture(event));

@@ -20,6 +20,8 @@ fn schemas() -> BTreeMap<&'static str, Schema> {
         ("bdp-1", schema_for!(model::BdpReport)),
         ("boost-1", schema_for!(boost::BoostDocument)),
         ("boost-plan-1", schema_for!(record::BoostPlan)),
+        ("edge-1", schema_for!(boost::edge::EdgeDocument)),
+        ("edge-event-1", schema_for!(boost::edge::EdgeLine<'static>)),
         ("boost-event-1", schema_for!(boost::BoostLine<'static>)),
         ("boost-status-1", schema_for!(record::BoostStatus)),
         ("boost-verify-1", schema_for!(record::BoostVerification)),

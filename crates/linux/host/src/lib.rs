@@ -72,6 +72,7 @@ mod sys;
 pub mod sysctl;
 pub mod tcp_info;
 pub mod terminal;
+pub mod tied_child;
 pub mod tproxy;
 pub mod train_sizes;
 pub mod transmit_times;

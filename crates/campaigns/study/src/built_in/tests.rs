@@ -1,5 +1,6 @@
 //! Built-in studies: their plans are valid, and each trend fails on another path.
 
+mod cdn;
 mod forms;
 mod netherlight;
 mod udt;

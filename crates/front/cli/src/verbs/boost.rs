@@ -1,5 +1,6 @@
 //! `longhaul boost`: a pair of boxes that split TCP connections.
 
+mod edge;
 mod far;
 mod lines;
 mod near;
@@ -37,7 +38,8 @@ Examples:
   longhaul boost near --far far.example --key-file near.key --forward 8080:origin.example:80
   longhaul boost run --far far.example --key-file near.key -- git clone URL
   longhaul boost run --solo -- curl -O https://example.com/file
-  longhaul boost verify --far far.example --key-file near.key -- curl -o x URL";
+  longhaul boost verify --far far.example --key-file near.key -- curl -o x URL
+  longhaul boost edge --origin https://origin.example";
 
 #[derive(Debug, Subcommand)]
 enum BoostVerb {
@@ -48,6 +50,7 @@ enum BoostVerb {
     Plan(plan::PlanArgs),
     Verify(verify::VerifyArgs),
     Status(status::StatusArgs),
+    Edge(edge::EdgeArgs),
 }
 
 pub(crate) fn run(args: &BoostArgs, console: &mut Console) -> Outcome {
@@ -59,6 +62,7 @@ pub(crate) fn run(args: &BoostArgs, console: &mut Console) -> Outcome {
         BoostVerb::Plan(args) => plan::run(args, console),
         BoostVerb::Verify(args) => verify::run(args, console),
         BoostVerb::Status(args) => status::run(args, console),
+        BoostVerb::Edge(args) => edge::run(args, console),
     }
 }
 
