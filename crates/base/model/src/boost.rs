@@ -5,10 +5,11 @@
 //! > split = min over legs of the same, of the relay's rate and of what one program keeps in flight
 //!
 //! C is the bottleneck's payload rate, W the window of each of n connections (RFC 7323, section
-//! 1.1), cc the response of the congestion control: Mathis et al. 1997 and RFC 9438, section 5.1;
-//! Padhye et al. 1998 from [`TIMEOUT_LOSS`] on; Cardwell et al. 2016 for BBR, less its ProbeRTT
-//! phases. That a split connection carries the minimum over its legs was measured for 7875 pairs of
-//! legs by Yuan, Rossman and Winstein, USENIX ATC 2025.
+//! 1.1), cc the response of the congestion control: Mathis et al. 1997 and RFC 9438, section 5.1, for
+//! independent losses (`random_loss.rs`); Padhye et al. 1998 from [`TIMEOUT_LOSS`] on; Cardwell et al.
+//! 2016 for BBR, less its ProbeRTT phases. Under loss, the mean rate of Reno and CUBIC stays below the
+//! minimum where a window or the link is near. That a split connection carries the minimum over its
+//! legs was measured for 7875 pairs of legs by Yuan, Rossman and Winstein, USENIX ATC 2025.
 //!
 //! Every input is an [`Estimate`]. A goodput falls with RTT and loss and rises with the rate, so its
 //! interval is that of the worst and of the best inputs, widened by the known error of the equation
@@ -16,7 +17,7 @@
 
 use crate::{
     BBR_ACCURATE_LOSS, Congestion, RenoPath, TIMEOUT_LOSS, Transfer, bbr_probe_rtt_share, bdp,
-    linux_rto, loss_from_fraction, pftk, statistics, transfer, window_rate,
+    linux_rto, loss_from_fraction, pftk, random_loss, statistics, transfer, window_rate,
 };
 use units::{BitRate, ByteCount, LossRatio, Rtt};
 
@@ -212,31 +213,32 @@ pub fn long_rate(
 ) -> Option<(BitRate, Bound)> {
     let &Transfer { link, rtt, loss, window, .. } = path;
     let count = f64::from(connections.max(1));
-    let mut least = (link.scaled(1.0 - loss.fraction()), Bound::Link);
-    let mut bound = |rate: BitRate, by: Bound| {
-        if rate < least.0 {
-            least = (rate, by);
-        }
+    let link = link.scaled(1.0 - loss.fraction());
+    let window = match window {
+        Some(window) => Some(window_rate(window, rtt)?.scaled(count)),
+        None => None,
     };
-    if let Some(window) = window {
-        bound(window_rate(window, rtt)?.scaled(count), Bound::Window);
+    let response = response(path, congestion)?.scaled(count);
+    let mut least = (link, Bound::Link);
+    lower(&mut least, window, Bound::Window);
+    lower(&mut least, Some(response), Bound::Congestion);
+    if congestion == Congestion::Bbr {
+        least.0 = least.0.scaled(1.0 - bbr_probe_rtt_share(rtt));
+    } else if loss > LossRatio::NONE {
+        least.0 = random_loss::beside(response, window, link, connections);
     }
-    let free = Transfer { window: None, ..*path };
-    bound(response(&free, congestion)?.scaled(count), Bound::Congestion);
-    let share = match congestion {
-        Congestion::Bbr => 1.0 - bbr_probe_rtt_share(rtt),
-        Congestion::Reno | Congestion::Cubic => 1.0,
-    };
-    (rtt > Rtt::ZERO).then(|| (least.0.scaled(share), least.1))
+    (rtt > Rtt::ZERO).then_some(least)
 }
 
-/// The steady rate of one connection without a window; with the timeouts of Padhye et al. where they
-/// count.
+/// The steady rate of one connection without a window or, of Reno and CUBIC under loss, a link; with
+/// the timeouts of Padhye et al. where they count.
 fn response(path: &Transfer, congestion: Congestion) -> Option<BitRate> {
-    let steady = congestion.steady(path)?;
     let loss = path.loss.fraction();
-    if congestion == Congestion::Bbr || loss < TIMEOUT_LOSS {
-        return Some(steady);
+    let Some(free) = random_loss::free_rate(path, congestion) else {
+        return congestion.steady(&Transfer { window: None, ..*path });
+    };
+    if loss < TIMEOUT_LOSS {
+        return Some(free);
     }
     let reno = RenoPath {
         mss: path.mss,
@@ -245,7 +247,7 @@ fn response(path: &Transfer, congestion: Congestion) -> Option<BitRate> {
         window: None,
         packets_per_ack: 1,
     };
-    Some(pftk(&reno, path.loss)?.scaled(1.0 - loss).min(steady))
+    Some(pftk(&reno, path.loss)?.scaled(1.0 - loss).min(free))
 }
 
 /// The measured error of an equation, as factors of its value: docs/design/boost-plan.md.
@@ -255,7 +257,7 @@ fn error(congestion: Congestion, bound: Bound, loss: f64) -> [f64; 2] {
         (Congestion::Bbr, Bound::Window) => [0.45, 1.05],
         (Congestion::Bbr, _) if loss > BBR_ACCURATE_LOSS => [0.3, 1.0],
         (Congestion::Bbr, _) => [0.85, 1.05],
-        (_, Bound::Congestion) => [0.5, 2.0],
+        (_, Bound::Congestion) => [0.7, 1.4],
         (_, Bound::Link) => [0.85, 1.0],
         _ => [0.9, 1.02],
     }

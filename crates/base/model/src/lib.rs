@@ -41,6 +41,7 @@ mod loss;
 mod payload;
 mod pftk;
 mod ramp;
+mod random_loss;
 mod short_path;
 mod sliding_window;
 pub mod statistics;

@@ -244,6 +244,20 @@ pub struct BoostOption {
     pub commands: Vec<String>,
 }
 
+/// A program that keeps a window of its own in flight, whatever TCP does.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BoostProgram {
+    /// Names of the programs with this window.
+    pub name: String,
+    /// The window, on each connection.
+    pub window_bytes: ByteCount,
+    /// The most that one connection carries: the window in each RTT.
+    pub goodput_bps: BitRate,
+    /// True if that is less than the path's rate.
+    pub limits: bool,
+}
+
 /// A transfer, and the options for it.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -262,6 +276,9 @@ pub struct BoostTransfer {
     pub options: Vec<BoostOption>,
     /// The cheapest option within a tenth of the best one; `None` if none brings a gain.
     pub recommended: Option<BoostKind>,
+    /// Well-known programs with windows of their own; empty for an unknown path.
+    #[serde(default)]
+    pub programs: Vec<BoostProgram>,
 }
 
 /// Shares of the bytes of a capture that no pair accelerates, 0 to 1.

@@ -60,7 +60,7 @@ pub use baseline::{
 };
 pub use boost_plan::{
     BOOST_PLAN_SCHEMA, BOOST_WORTH, BoostKind, BoostObject, BoostOption, BoostPath, BoostPlan,
-    BoostReason, BoostSource, BoostTransfer, PredictionInterval, TrafficShares,
+    BoostProgram, BoostReason, BoostSource, BoostTransfer, PredictionInterval, TrafficShares,
 };
 pub use boost_status::{
     BOOST_STATUS_SCHEMA, BoostStatus, BoxRole, BoxStatus, NotBoostedCount, SilentBox,

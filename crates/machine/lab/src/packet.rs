@@ -204,8 +204,14 @@ impl Layout {
         if range.len() == 1 {
             vnet[1] = GSO_NONE;
             vnet[2..6].fill(0);
-        } else if first > 0 {
-            vnet[1] &= !GSO_ECN;
+        } else {
+            // A sender's is the linear part of its buffer, which a piece may be shorter than; the
+            // kernel refuses a header that is longer than its packet.
+            let headers = u16::try_from(self.headers).unwrap_or(u16::MAX);
+            vnet[2..4].copy_from_slice(&headers.to_ne_bytes());
+            if first > 0 {
+                vnet[1] &= !GSO_ECN;
+            }
         }
         let length = self.headers + (to - from);
         self.lengths(headers, length, first);

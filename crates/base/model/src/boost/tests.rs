@@ -54,8 +54,8 @@ fn bbr_with_buffers_gains_nothing() {
 
 #[test]
 fn under_loss_the_gain_is_the_congestion_controls() {
-    // CUBIC at 100 ms: 4.5 Mbit/s at 0.1 %, 1.4 at 1 %.
-    for (loss, mbit) in [("0.1%", 4.5), ("1%", 1.4)] {
+    // CUBIC at 100 ms: 43 segments an RTT at 0.1 %, 12.6 at 1 %.
+    for (loss, mbit) in [("0.1%", 5.05), ("1%", 1.47)] {
         let path = path("1gbit", "100ms", loss);
         let of = hosts(Congestion::Cubic, None);
         let now = direct(&path, &of).unwrap();
@@ -63,7 +63,7 @@ fn under_loss_the_gain_is_the_congestion_controls() {
         assert_eq!(now.bound, Bound::Congestion);
         let (same, _) = gain(&path, &of, &boxes(Congestion::Cubic));
         assert!((same - PAIR_PAYLOAD).abs() < 1e-6, "{same}");
-        assert!(gain(&path, &of, &boxes(Congestion::Bbr)).0 > 150.0);
+        assert!(gain(&path, &of, &boxes(Congestion::Bbr)).0 > 140.0);
     }
 }
 

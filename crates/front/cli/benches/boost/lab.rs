@@ -1,10 +1,11 @@
 //! Pairs over emulated paths.
 
 use crate::LONGHAUL;
+use crate::hosts::{Hosts, SMALL_WINDOW};
 use bench_harness::{Fallible, Ratios, median, note, rounds, row};
 use serde_json::Value;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// Keys of the two boxes, or plaintext.
 pub(crate) struct Security {
@@ -48,57 +49,14 @@ impl Scenario {
     pub(crate) fn run(&self, folder: &Path) -> Fallible<()> {
         let Scenario { path, sysctl, server, port, security, command } = self;
         let Security { near, far } = security;
-        let buffers = r#"sysctl = { "net.ipv4.tcp_wmem" = "4096 16384 67108864", "net.ipv4.tcp_rmem" = "4096 131072 67108864" }"#;
-        let text = format!(
-            r#"
-[host.app]
-{sysctl}
-[host.server]
-{sysctl}
-[router.near]
-congestion = "bbr"
-{buffers}
-[router.far]
-congestion = "bbr"
-{buffers}
-[[link]]
-between = ["app", "near"]
-path = "rate=1gbit,rtt=0.2ms"
-[[link]]
-between = ["near", "far"]
-path = "{path}"
-[[link]]
-between = ["far", "server"]
-path = "rate=1gbit,rtt=0.2ms"
-[[run]]
-on = "server"
-command = "{server}"
-background = true
-[[run]]
-on = "far"
-command = "{LONGHAUL} boost far -l 0.0.0.0:7425 {far} --allow server:{port}"
-background = true
-[[run]]
-on = "near"
-command = "{LONGHAUL} boost near --far far {near} -L 0.0.0.0:5301:server:{port}"
-background = true
-[[run]]
-on = "app"
-command = "{command}"
-"#
+        let (near, far) = (
+            format!("{LONGHAUL} boost near --far far {near} -L 0.0.0.0:5301:server:{port}"),
+            format!("{LONGHAUL} boost far -l 0.0.0.0:7425 {far} --allow server:{port}"),
         );
-        let file = folder.join("plan.toml");
-        std::fs::write(&file, text)?;
-        let lab =
-            Command::new(LONGHAUL).args(["lab", "up"]).arg(&file).stdin(Stdio::null()).output()?;
-        if lab.status.success() || lab.status.code() == Some(3) {
-            return Ok(());
-        }
-        Err(format!("the lab failed: {}", String::from_utf8_lossy(&lab.stderr)).into())
+        let services = vec![("server", server.clone()), ("far", far), ("near", near)];
+        Hosts { path, app: sysctl, server: sysctl, services, command }.run(folder).map(drop)
     }
 }
-
-const SMALL_WINDOW: &str = r#"sysctl = { "net.ipv4.tcp_window_scaling" = 0 }"#;
 
 /// Goodput at the receiver in bit/s.
 fn goodput(file: &Path) -> Fallible<f64> {

@@ -3,18 +3,33 @@
 //! `relay`: a pair on loopback beside two haproxies that splice, the same bytes in turns. `window`:
 //! hosts with a 64 KiB window over 100 Mbit/s and 173 ms, from second 5 to 30. `tls`: TLS beside
 //! plaintext over 1 Gbit/s and 20 ms. `object`: 1 MB over a lane that carried 10 MB and idled.
-//! `text`: the documentation over 100 Mbit/s, compressed. `ciphertext`: random bytes on loopback with and
-//! without `--compress`. `haproxy`, `curl`, `zstd` and `python3` are programs of their own, which must be installed.
+//! `text`: the documentation over 100 Mbit/s, compressed. `ciphertext`: random bytes on loopback with
+//! and without `--compress`.
+//! `programs`: curl, rsync, git, rclone and smbclient beside the gain that `boost plan` predicts.
+//! `predictions`: the same of paths and options that a seed draws; the predictions are written first.
+//! `haproxy`, `curl`, `zstd` and `python3` are programs of their own, which must be installed; a program of
+//! `programs` that is missing is a row that says what to install.
 
+mod hosts;
 mod lab;
+mod meter;
+mod planned;
+mod predictions;
+mod programs;
 mod reduction;
 mod relay;
 
 use bench_harness::{Arguments, Fallible, heading};
 use std::process::ExitCode;
 
-const HELP: &str = "cargo bench -p longhaul-cli --bench boost [-- [--rounds N] [--short] \
-    [relay] [window] [tls] [object] [text] [ciphertext]]";
+const HELP: &str = "\
+cargo bench -p longhaul-cli --bench boost -- [--rounds N] [--short] [PART]...
+PART: relay, window, tls, object, text, ciphertext, programs, predictions (all of them)
+--rounds N: runs of each figure (5; of programs 1)
+--only TEXT: of programs, the rows whose names contain TEXT, as in 'curl, 64 KiB'
+--seed N: of predictions, what is drawn (a fresh one)
+--number N: of predictions, one of the 24 rows
+--write FILE: of predictions, where they are written before anything is measured";
 
 /// The program under test.
 const LONGHAUL: &str = env!("CARGO_BIN_EXE_longhaul");
@@ -28,6 +43,8 @@ enum Part {
     Object,
     Text,
     Ciphertext,
+    Programs,
+    Predictions,
 }
 
 fn main() -> ExitCode {
@@ -36,7 +53,12 @@ fn main() -> ExitCode {
 
 fn measure(mut arguments: Arguments) -> Fallible<()> {
     let is_short = arguments.flag("--short");
-    let rounds = arguments.count("--rounds")?.unwrap_or(if is_short { 1 } else { 5 });
+    let asked = arguments.count("--rounds")?;
+    let rounds = asked.unwrap_or(if is_short { 1 } else { 5 });
+    let only: String = arguments.value("--only")?.unwrap_or_default();
+    let seed = arguments.value("--seed")?.unwrap_or_else(bench_harness::fresh_seed);
+    let number = arguments.count("--number")?;
+    let written = arguments.value("--write")?;
     let parts = arguments.parts(&[
         ("relay", Part::Relay),
         ("window", Part::Window),
@@ -44,6 +66,8 @@ fn measure(mut arguments: Arguments) -> Fallible<()> {
         ("object", Part::Object),
         ("text", Part::Text),
         ("ciphertext", Part::Ciphertext),
+        ("programs", Part::Programs),
+        ("predictions", Part::Predictions),
     ])?;
     heading();
     for part in parts {
@@ -54,6 +78,8 @@ fn measure(mut arguments: Arguments) -> Fallible<()> {
             Part::Object => lab::object(rounds)?,
             Part::Text => reduction::text(rounds)?,
             Part::Ciphertext => reduction::ciphertext(rounds, is_short)?,
+            Part::Programs => programs::measure(asked.unwrap_or(1), is_short, &only)?,
+            Part::Predictions => predictions::measure(seed, number, written.clone(), is_short)?,
         }
     }
     Ok(())

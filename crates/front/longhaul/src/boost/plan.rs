@@ -17,6 +17,7 @@
 mod commands;
 mod file;
 mod options;
+mod programs;
 mod request;
 mod situation;
 #[cfg(test)]
@@ -81,6 +82,7 @@ pub fn run(
             path: situation.document(),
             options,
             recommended,
+            programs: situation.path.iter().flat_map(programs::programs).collect(),
         }
     };
     Ok(BoostPlan {

@@ -79,12 +79,33 @@ fn of_transfer(transfer: &BoostTransfer, style: &Style) -> Vec<Line> {
         lines.extend(why(option, style));
     }
     lines.push(Line::new(style));
+    let limited = limited_programs(transfer);
+    if !limited.is_empty() {
+        lines.extend(row(style, "Programs", style::PLAIN, &limited));
+    }
     let advice = match transfer.recommended {
         Some(kind) => format!("{}: the cheapest option within a tenth of the best", kind.name()),
         None => "no option brings a predicted gain".to_owned(),
     };
     lines.extend(row(style, "Choose", style::STRONG, &advice));
     lines
+}
+
+/// The programs whose own window is below what the path carries.
+fn limited_programs(transfer: &BoostTransfer) -> String {
+    let limited: Vec<String> = transfer
+        .programs
+        .iter()
+        .filter(|one| one.limits)
+        .map(|one| format!("{}: {} ({} in flight)", one.name, one.goodput_bps, one.window_bytes))
+        .collect();
+    match limited.is_empty() {
+        true => String::new(),
+        false => format!(
+            "limited by a window of their own, on one connection and boosted or not: {}",
+            limited.join("; ")
+        ),
+    }
 }
 
 fn path(path: &BoostPath) -> String {
@@ -155,7 +176,7 @@ fn why(option: &BoostOption, style: &Style) -> Vec<Line> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use record::{BoostReason, TrafficShares};
+    use record::{BoostProgram, BoostReason, TrafficShares};
     use units::{ByteCount, LossRatio};
 
     fn option(kind: BoostKind, mbit: u64, factor: f64, reason: Option<BoostReason>) -> BoostOption {
@@ -194,6 +215,14 @@ mod tests {
                 option(BoostKind::Pair, 94, 31.02, None),
             ],
             recommended: Some(BoostKind::Pair),
+            programs: [("rclone over SFTP", true), ("smbclient", false)]
+                .map(|(name, limits)| BoostProgram {
+                    name: name.to_owned(),
+                    window_bytes: ByteCount::from_bytes(2 << 20),
+                    goodput_bps: BitRate::from_bps(97_000_000),
+                    limits,
+                })
+                .to_vec(),
         };
         let mut plan = BoostPlan {
             schema: String::new(),
@@ -215,6 +244,8 @@ mod tests {
         {
             assert!(text.contains(shown), "{shown}: {text}");
         }
+        let programs = "rclone over SFTP: 97 Mbit/s (2 MiB in flight)";
+        assert!(text.contains(programs) && !text.contains("smbclient"), "{text}");
         assert!(!text.contains('\u{1b}') && text.contains("the transfer as it is"), "{text}");
         plan.transfers.clear();
         assert!(

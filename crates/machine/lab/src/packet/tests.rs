@@ -118,6 +118,17 @@ fn a_piece_has_its_own_lengths_sequence_and_flags() {
     assert_eq!(&ip(&rest)[4..6], [0x12, 0x35]);
 }
 
+/// The kernel gives the linear part of its buffer, and takes no header longer than its packet.
+#[test]
+fn the_header_of_a_piece_is_no_longer_than_the_piece() {
+    let mut buffer = tcp4(4000, 1448, 0x10);
+    buffer[2..4].copy_from_slice(&3500u16.to_ne_bytes());
+    for range in [0..2, 1..3] {
+        let piece = cut(&buffer, range);
+        assert_eq!(u16::from_ne_bytes([piece[2], piece[3]]), 52);
+    }
+}
+
 #[test]
 fn the_pseudo_header_sum_follows_the_length() {
     let piece = cut(&tcp4(4000, 1448, 0x10), 2..3);

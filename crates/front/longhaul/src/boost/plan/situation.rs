@@ -1,6 +1,7 @@
 //! A transfer as it is: its path, its connections and its limit.
 
 use super::PlannedLink;
+use super::programs::OPENSSH;
 use crate::{Field, Problem};
 use model::boost::{self, Connections, Estimate, LongPath};
 use model::{AUTOTUNED_SEND_SHARE, Congestion, Payload, share_of_buffer};
@@ -11,9 +12,6 @@ use record::{
 use topology::PathSpec;
 use units::{BitRate, ByteCount, LossRatio, Rtt};
 
-/// Data that OpenSSH keeps in flight: 64 requests of 32 KiB in sftp, and the window of a channel
-/// (`CHAN_SES_WINDOW_DEFAULT`) in everything else.
-const SSH_WINDOW: ByteCount = ByteCount::from_bytes(64 * (32 << 10));
 const SSH_PORT: u16 = 22;
 
 /// How near to that window the data in flight is, where it is the limit.
@@ -135,7 +133,7 @@ impl Situation {
         let connections = Connections {
             congestion: congestion(name_of_control.as_deref()),
             window: window(&finding, m, count),
-            program_window: is_ssh.then_some(SSH_WINDOW),
+            program_window: is_ssh.then_some(OPENSSH),
             count,
         };
         let mss = mss(m);
@@ -216,7 +214,7 @@ fn verdict(finding: &Finding, m: &Measurement, ssh: Option<u32>) -> Option<Boost
         None | Some(Limit::Application | Limit::FixedWindow | Limit::SendBuffer | Limit::Unknown)
     );
     if let Some(count) = ssh.filter(|_| waits_for_itself)
-        && is_in_flight(finding, SSH_WINDOW.times(u64::from(count)))
+        && is_in_flight(finding, OPENSSH.times(u64::from(count)))
     {
         return Some(BoostReason::ProgramWindow);
     }
