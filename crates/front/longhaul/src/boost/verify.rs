@@ -12,6 +12,7 @@ mod carried;
 mod here;
 mod in_lab;
 mod next;
+mod private_directory;
 mod request;
 mod service;
 mod stage;

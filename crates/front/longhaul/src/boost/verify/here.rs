@@ -1,6 +1,7 @@
 //! Runs on this host: the command as it is, and behind `boost run`.
 
 use super::carried::Carried;
+use super::private_directory::PrivateDirectory;
 use super::request::BoostVerifyRequest;
 use super::transfer::{Ended, Transfer};
 use super::{BoostVerifyEvent, words};
@@ -9,7 +10,6 @@ use record::{BoostRun, BoostWay};
 use serde::Deserialize;
 use std::ffi::OsString;
 use std::time::Duration;
-use tempfile::TempDir;
 use units::{BitRate, ByteCount};
 use verify::boosted::{BoostProgress, BoostRunner};
 
@@ -17,7 +17,7 @@ pub(super) struct Here<'a> {
     request: &'a BoostVerifyRequest,
     command: Vec<OsString>,
     /// Of the near box's report.
-    folder: TempDir,
+    directory: PrivateDirectory,
     on_event: &'a mut dyn FnMut(BoostVerifyEvent),
     stop: &'a StopFlag,
 }
@@ -29,19 +29,14 @@ impl<'a> Here<'a> {
         on_event: &'a mut dyn FnMut(BoostVerifyEvent),
         stop: &'a StopFlag,
     ) -> Result<Self, Problem> {
-        Ok(Here { request, command, folder: folder()?, on_event, stop })
+        let directory = PrivateDirectory::new()?;
+        Ok(Here { request, command, directory, on_event, stop })
     }
-}
-
-/// A directory that only this user can read.
-pub(super) fn folder() -> Result<TempDir, Problem> {
-    tempfile::tempdir()
-        .map_err(|error| Problem::new(Fault::Host, format!("no temporary directory: {error}")))
 }
 
 impl BoostRunner for Here<'_> {
     fn run(&mut self, way: BoostWay) -> Result<BoostRun, Problem> {
-        let report = self.folder.path().join("near.json");
+        let report = self.directory.file("near.json");
         let words = match way {
             BoostWay::Direct => self.command.clone(),
             BoostWay::Boosted => words::boosted(self.request, &self.command, &report)?,

@@ -1,7 +1,8 @@
 //! Runs in a lab: the command on `app`, and boosted with a gateway on `near`.
 
 use super::carried::Carried;
-use super::here::{Tested, folder, measured};
+use super::here::{Tested, measured};
+use super::private_directory::PrivateDirectory;
 use super::request::{BoostVerifyRequest, VerifiedTest, VerifyLab};
 use super::service::{Lines, Service};
 use super::stage::{Layout, quoted};
@@ -12,12 +13,8 @@ use host::clock;
 use record::{BoostRun, BoostWay, command_line};
 use serde::Deserialize;
 use std::ffi::OsString;
-use std::fs::OpenOptions;
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
-use tempfile::TempDir;
 use units::{BitRate, ByteCount};
 use verify::boosted::{BoostProgress, BoostRunner};
 
@@ -40,7 +37,7 @@ pub(super) struct InLab<'a> {
     /// Boosted runs received more than they sent.
     is_download: bool,
     lab: Service<LabLines>,
-    _folder: TempDir,
+    _directory: PrivateDirectory,
     on_event: &'a mut dyn FnMut(BoostVerifyEvent),
     stop: &'a StopFlag,
 }
@@ -54,12 +51,10 @@ impl<'a> InLab<'a> {
         on_event: &'a mut dyn FnMut(BoostVerifyEvent),
         stop: &'a StopFlag,
     ) -> Result<Self, Problem> {
-        let folder = folder()?;
-        let keys = crate::boost::pair()?;
-        let [near_key, far_key] = ["near.key", "far.key"].map(|name| folder.path().join(name));
-        for (file, key) in [&near_key, &far_key].into_iter().zip(&keys) {
-            write(file, key)?;
-        }
+        let directory = PrivateDirectory::new()?;
+        let [near_key, far_key] = crate::boost::pair()?;
+        let near_key = directory.write("near.key", &near_key)?;
+        let far_key = directory.write("far.key", &far_key)?;
         let server = match &lab.server {
             Some(command) => command.clone(),
             None => shell(&words::server(request.test.port)?),
@@ -72,10 +67,10 @@ impl<'a> InLab<'a> {
         ];
         let lab_request = request.lab_request(lab, programs.concat())?;
         let layout = Layout::of(&lab_request)?;
-        let plan = folder.path().join("plan.toml");
-        if let crate::lab::LabHosts::Plan { text, .. } = &lab_request.hosts {
-            write(&plan, text)?;
-        }
+        let crate::lab::LabHosts::Plan { text, .. } = &lab_request.hosts else {
+            return Err(Problem::new(Fault::Internal, "the lab has no plan"));
+        };
+        let plan = directory.write("plan.toml", text)?;
         let name = format!("boost-verify-{}", std::process::id());
         let up: Vec<OsString> = [words::own()?, "lab".into(), "up".into(), plan.into()]
             .into_iter()
@@ -91,7 +86,7 @@ impl<'a> InLab<'a> {
             near_key,
             is_download,
             lab,
-            _folder: folder,
+            _directory: directory,
             on_event,
             stop,
         })
@@ -165,14 +160,6 @@ fn shell(words: &[OsString]) -> String {
 fn program(host: &str, command: &str, more: &str) -> String {
     let command = quoted(command);
     format!("[[run]]\non = \"{host}\"\ncommand = {command}\nbackground = true\n{more}")
-}
-
-/// Writes a file that only this user can read.
-fn write(file: &Path, text: &str) -> Result<(), Problem> {
-    let options = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
-    options.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| {
-        Problem::new(Fault::Host, format!("cannot write {}: {error}", file.display()))
-    })
 }
 
 impl BoostRunner for InLab<'_> {
