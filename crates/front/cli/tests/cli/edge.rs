@@ -20,7 +20,8 @@ impl Edge {
     /// `None`: nginx is not installed.
     fn start(origin: &str) -> Option<Self> {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let arguments = ["boost", "edge", "--origin", origin, "--listen", &port.to_string(), "--json"];
+        let arguments =
+            ["boost", "edge", "--origin", origin, "--listen", &port.to_string(), "--json"];
         if ["/usr/sbin/nginx", "/usr/local/sbin/nginx"].iter().all(|path| !exists(path)) {
             eprintln!("nginx is not installed: skipped");
             return None;
@@ -28,7 +29,10 @@ impl Edge {
         let mut child = command(&arguments).stdout(Stdio::piped()).spawn().unwrap();
         let mut log = BufReader::new(child.stdout.take().unwrap());
         let first = line(&mut log);
-        assert_eq!((&first["event"], &first["schema"]), (&"listening".into(), &"longhaul.edge-event/1".into()));
+        assert_eq!(
+            (&first["event"], &first["schema"]),
+            (&"listening".into(), &"longhaul.edge-event/1".into())
+        );
         let address = first["address"].as_str().unwrap().to_owned();
         Some(Edge { child, log, address })
     }
@@ -47,7 +51,9 @@ impl Edge {
             let children = tasks.flatten().map(|task| task.path().join("children"));
             let children: Vec<String> =
                 children.filter_map(|path| std::fs::read_to_string(path).ok()).collect();
-            all.extend(children.join(" ").split_whitespace().map(|pid| pid.parse::<u32>().unwrap()));
+            all.extend(
+                children.join(" ").split_whitespace().map(|pid| pid.parse::<u32>().unwrap()),
+            );
             next += 1;
         }
         all.split_off(1)
@@ -136,7 +142,9 @@ fn nginx_ends_with_a_killed_edge() {
 #[test]
 fn the_configuration_is_printed_without_nginx() {
     let text = printed(&["boost", "edge", "--origin", "https://origin.example/pub", "--print"]);
-    for directive in ["listen 127.0.0.1:8080;", "proxy_pass https://origin/pub/;", "proxy_cache_lock on;"] {
+    for directive in
+        ["listen 127.0.0.1:8080;", "proxy_pass https://origin/pub/;", "proxy_cache_lock on;"]
+    {
         assert!(text.contains(directive), "{text}");
     }
     for (arguments, says) in [
