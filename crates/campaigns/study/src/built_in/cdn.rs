@@ -182,21 +182,23 @@ fn nothing(runs: &Runs<'_>) -> Option<Measured> {
     let fetched: Vec<f64> = flows.map(|flow| bytes(flow).1).collect();
     let none = fetched.iter().filter(|bytes| same(**bytes, 0.0)).count();
     Some(Measured {
-        text: format!("{none} of {} objects without a byte from the origin", fetched.len()),
+        text: format!(
+            "{none} of {} objects without a byte from the origin, {} in all",
+            fetched.len(),
+            ByteCount::from_f64(fetched.iter().sum()).decimal()
+        ),
         holds: none == fetched.len(),
     })
 }
 
 fn gain(runs: &Runs<'_>) -> Option<Measured> {
-    let seconds = |part: &str, of: super::runs::Where<'_>| {
-        runs.mean(part, of, |run| Some(run.flows.first()?.seconds))
-    };
     let sizes = runs.values("origin", "object");
     let gains: Option<Vec<(String, f64, f64)>> = sizes
         .iter()
         .map(|size| {
-            let direct = seconds("origin", &[("object", size)])?;
-            let warm = seconds("edge", &[("object", size), ("cache_state", "warm")])?;
+            let bits = runs.number("origin", "object", size)? * 8.0;
+            let direct = bits / runs.goodput("origin", &[("object", size)])?;
+            let warm = bits / runs.goodput("edge", &[("object", size), ("cache_state", "warm")])?;
             Some((size.clone(), direct, warm))
         })
         .collect();
