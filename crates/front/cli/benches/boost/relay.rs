@@ -15,7 +15,7 @@ const START: Duration = Duration::from_secs(10);
 /// A chain of two relays from a port to the target.
 pub(crate) struct Chain {
     pub(crate) port: u16,
-    programs: Vec<Child>,
+    pub(crate) programs: Vec<Child>,
 }
 
 impl Drop for Chain {
@@ -41,17 +41,17 @@ impl Chain {
     }
 }
 
-fn free_port() -> Fallible<u16> {
+pub(crate) fn free_port() -> Fallible<u16> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
 
-fn start(command: &mut Command) -> Fallible<Child> {
+pub(crate) fn start(command: &mut Command) -> Fallible<Child> {
     let name = command.get_program().to_string_lossy().into_owned();
     let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     child.map_err(|error| format!("cannot start {name}: {error}; apt-get install {name}").into())
 }
 
-fn wait_for(port: u16) -> Fallible<()> {
+pub(crate) fn wait_for(port: u16) -> Fallible<()> {
     let until = clock::now() + START;
     while TcpStream::connect(("127.0.0.1", port)).is_err() {
         if clock::now() > until {
