@@ -23,7 +23,7 @@ pub(crate) fn option(of: &BoostTransfer, kind: BoostKind) -> Fallible<&BoostOpti
 
 /// The lanes' settings in the commands of a pair; BBR for a pair that the plan advises against.
 pub(crate) fn lanes(pair: &BoostOption) -> String {
-    let settings =
+    let mut settings =
         pair.commands.iter().filter_map(|command| command.find(" -C ").map(|at| &command[at..]));
-    settings.last().unwrap_or(" -C bbr").to_owned()
+    settings.next_back().unwrap_or(" -C bbr").to_owned()
 }

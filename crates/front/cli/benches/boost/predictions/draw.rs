@@ -8,10 +8,6 @@ use std::fmt;
 const KINDS: [BoostKind; 4] =
     [BoostKind::Pair, BoostKind::Streams, BoostKind::Route, BoostKind::Copy];
 
-/// Windows in KiB; the smallest one is that of hosts without window scaling.
-const WINDOWS: [u32; 4] = [SMALLEST, 128, 256, 512];
-pub(super) const SMALLEST: u32 = 64;
-
 /// A path between hosts, and an option for it.
 #[derive(Debug, Clone)]
 pub(super) struct Drawn {
@@ -19,8 +15,9 @@ pub(super) struct Drawn {
     pub(super) congestion: Congestion,
     /// True if the path loses packets at random.
     pub(super) has_loss: bool,
-    /// The receiver's window in KiB, where it limits.
-    pub(super) window_kib: Option<u32>,
+    /// True for hosts without window scaling, whose windows are 64 KiB: no setting makes larger ones
+    /// exactly, as the kernel adapts them beyond the metric of a route.
+    pub(super) has_small_window: bool,
     pub(super) kind: BoostKind,
 }
 
@@ -28,8 +25,8 @@ impl Drawn {
     /// The words of a plan after `--link`.
     pub(super) fn words(&self) -> Vec<String> {
         let mut words = vec![self.path.clone(), "-C".to_owned(), self.congestion.name().to_owned()];
-        if let Some(window) = self.window_kib {
-            words.extend(["--window".to_owned(), format!("{window}KiB")]);
+        if self.has_small_window {
+            words.extend(["--window", "64KiB"].map(str::to_owned));
         }
         words
     }
@@ -38,8 +35,8 @@ impl Drawn {
 impl fmt::Display for Drawn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}, {}", self.path, self.congestion.name())?;
-        if let Some(window) = self.window_kib {
-            write!(f, ", {window} KiB")?;
+        if self.has_small_window {
+            write!(f, ", 64 KiB")?;
         }
         write!(f, ", {}", self.kind.name())
     }
@@ -70,11 +67,6 @@ impl Draws {
     fn between(&mut self, low: f64, high: f64) -> f64 {
         low * (high / low).powf(self.share())
     }
-
-    fn one_of<T: Copy>(&mut self, all: &[T], otherwise: T) -> T {
-        let at = (self.share() * all.len() as f64) as usize;
-        all.get(at).copied().unwrap_or(otherwise)
-    }
 }
 
 impl Iterator for Draws {
@@ -96,9 +88,7 @@ impl Iterator for Draws {
             share if share < 0.75 => Congestion::Reno,
             _ => Congestion::Bbr,
         };
-        let is_limited = self.share() < 0.4;
-        let window = self.one_of(&WINDOWS, SMALLEST);
-        let window_kib = is_limited.then_some(window);
-        Some(Drawn { path, congestion, has_loss, window_kib, kind })
+        let has_small_window = self.share() < 0.4;
+        Some(Drawn { path, congestion, has_loss, has_small_window, kind })
     }
 }

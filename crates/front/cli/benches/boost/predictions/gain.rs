@@ -1,6 +1,6 @@
 //! The goodput of a drawn path as it is, and with the option.
 
-use super::draw::{Drawn, SMALLEST};
+use super::draw::Drawn;
 use crate::LONGHAUL;
 use crate::hosts::{Hosts, SMALL_WINDOW, Validity};
 use crate::planned;
@@ -126,9 +126,9 @@ fn test(to: &str, seconds: u32, more: &str) -> String {
     format!("{LONGHAUL} test {to} -t {all} --omit {OMITTED} --json {more}")
 }
 
-/// Settings of a host, for the server's with its receive window.
+/// Settings of both hosts.
 fn host(drawn: &Drawn) -> String {
-    let scaling = if drawn.window_kib == Some(SMALLEST) { SMALL_WINDOW } else { "" };
+    let scaling = if drawn.has_small_window { SMALL_WINDOW } else { "" };
     format!("congestion = \"{}\"\n{scaling}", drawn.congestion.name())
 }
 
@@ -141,12 +141,7 @@ fn tested(
 ) -> Fallible<(f64, Validity)> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("result");
-    let window =
-        drawn.window_kib.filter(|window| *window > SMALLEST).map_or(String::new(), |kib| {
-            let bytes = u64::from(kib) << 10;
-            format!("ip route replace {ROUTE} congctl {} window {bytes}; ", drawn.congestion.name())
-        });
-    let mut services = vec![("server", format!("{window}{LONGHAUL} server"))];
+    let mut services = vec![("server", format!("{LONGHAUL} server"))];
     services.extend(boxes);
     let hosts = host(drawn);
     let validity = Hosts {
