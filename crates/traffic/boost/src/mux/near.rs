@@ -231,11 +231,10 @@ impl Side for NearSide<'_> {
 
     fn link_lost(&mut self, link: &Link, why: &str, engine: &mut Engine) {
         self.link = None;
-        if link.is_greeted() {
+        if link.session.is_some() {
             // The next one is connected at once.
             self.retry_at = engine.now;
-            self.pause = FIRST_PAUSE;
-        } else {
+        } else if !link.is_greeted() {
             self.unreachable(link.peer, why.to_owned(), engine);
         }
     }
