@@ -41,18 +41,18 @@ const MAX_ORIGIN_LOG: u64 = 1 << 20;
 
 /// Hosts of a program, beside that of its client.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Places<'a> {
+pub(crate) struct ProgramHosts<'a> {
     server: &'a LabHost,
     /// Where a server fetches from.
     origin: Option<&'a LabHost>,
     port: u16,
 }
 
-impl<'a> Places<'a> {
+impl<'a> ProgramHosts<'a> {
     /// Those of a lab.
     pub(crate) fn of(server: &'a LabHost, hosts: &'a [LabHost], port: u16) -> Self {
         let origin = hosts.iter().find(|host| host.name == cell_plan::ORIGIN);
-        Places { server, origin, port }
+        ProgramHosts { server, origin, port }
     }
 }
 
@@ -86,7 +86,7 @@ impl Programs {
         &'a self,
         traffic: &'a Traffic,
         program: &'a Program,
-        places: Places<'_>,
+        places: ProgramHosts<'_>,
         stop: &StopFlag,
     ) -> Result<Prepared<'a>, AttemptError> {
         let wrong = |why: String| AttemptError::Program { flow: traffic.name.clone(), why };

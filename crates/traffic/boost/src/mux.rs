@@ -20,9 +20,9 @@
 
 pub(crate) mod engine;
 pub(crate) mod far;
-mod flow;
 mod link;
 mod live;
+mod mux_flow;
 pub(crate) mod near;
 mod pump;
 

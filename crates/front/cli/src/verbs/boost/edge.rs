@@ -5,6 +5,7 @@ mod lines;
 use crate::console::{self, Console};
 use crate::failure::{DONE, Outcome};
 use crate::stop;
+use crate::verbs::probe_args::seconds;
 use clap::Args;
 use longhaul::boost::edge::{self, EdgeEvent, EdgeRequest};
 use std::net::SocketAddr;
@@ -49,7 +50,8 @@ pub(super) struct EdgeArgs {
     #[arg(long, conflicts_with = "json", help_heading = "Output")]
     print: bool,
     /// Seconds between reports
-    #[arg(long, short, value_name = "SECONDS", default_value_t = 10.0, help_heading = "Output")]
+    #[arg(long, short, value_name = "SECONDS", value_parser = seconds, default_value = "10")]
+    #[arg(help_heading = "Output")]
     interval: f64,
     /// Log each event as a line of JSON
     #[arg(long, help_heading = "Output")]
