@@ -143,6 +143,8 @@ mod tests {
             far: Vec::new(),
             key: None,
             lanes: 0,
+            mux: false,
+            compresses: false,
             options: ::boost::LaneOptions::default(),
             timeouts: ::boost::Timeouts::default(),
             max_flows: 1,
