@@ -3,7 +3,7 @@
 use crate::cell_lab::Shared;
 use crate::cell_plan;
 use crate::disks::FlowDisk;
-use crate::programs::{Places, Prepared, Transferred};
+use crate::programs::{ProgramHosts, Prepared, Transferred};
 use crate::testbed::AttemptError;
 use crate::watched::{self, Ends};
 use host::clock;
@@ -152,7 +152,7 @@ fn prepare<'a>(
     let server = &hosts[flow.server];
     if let (Some(program), Some(programs)) = (&flow.traffic.program, &shared.programs) {
         return programs
-            .prepare(flow.traffic, program, Places::of(server, hosts, flow.port), stop)
+            .prepare(flow.traffic, program, ProgramHosts::of(server, hosts, flow.port), stop)
             .map(Ready::Program);
     }
     let settings = ServerConfig { port: flow.port, one_off: true, ..ServerConfig::default() };
