@@ -38,9 +38,13 @@ pub(crate) fn of(test: &Test, path: PathSpec, missing: &Missing) -> Plan {
     if let Some(origin) = origin {
         let (_, server) = pair(test.hosts, 0);
         plan.add_behind(server, ORIGIN, origin.path.clone());
-        // A lab's hosts all reach each other, whether or not they are asked to.
-        if let Some(server) = plan.hosts.get_mut(server) {
+        let sysctls = plan.hosts.get_mut(server).map(|server| {
+            // A lab's hosts all reach each other, whether or not they are asked to.
             server.role = Role::Router;
+            server.sysctls.clone()
+        });
+        if let (Some(added), Some(sysctls)) = (plan.hosts.last_mut(), sysctls) {
+            added.sysctls = sysctls;
         }
     }
     plan

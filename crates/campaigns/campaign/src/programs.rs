@@ -86,7 +86,7 @@ impl Programs {
         &'a self,
         traffic: &'a Traffic,
         program: &'a Program,
-        places: ProgramHosts<'_>,
+        hosts: ProgramHosts<'_>,
         stop: &StopFlag,
     ) -> Result<Prepared<'a>, AttemptError> {
         let wrong = |why: String| AttemptError::Program { flow: traffic.name.clone(), why };
@@ -96,9 +96,9 @@ impl Programs {
         };
         let values = Values {
             traffic,
-            server: address(places.server),
-            origin: places.origin.map(address),
-            port: places.port,
+            server: address(hosts.server),
+            origin: hosts.origin.map(address),
+            port: hosts.port,
         };
         // Its path is in its files, so they are written for a directory that is there.
         let directory = self.scratch.directory(program.privileged, |path| {
@@ -116,11 +116,11 @@ impl Programs {
             directory.map_err(|error| wrong(format!("cannot create its files: {error}")))?;
         let mut prepared =
             Prepared { programs: self, values, program, directory, server: None, origin: None };
-        if let (Some(origin), Some(host)) = (&program.origin, places.origin) {
+        if let (Some(origin), Some(host)) = (&program.origin, hosts.origin) {
             prepared.origin = Some(prepared.listening(&origin.command, host, stop)?);
         }
         if let Some(line) = &program.server {
-            prepared.server = Some(prepared.listening(line, places.server, stop)?);
+            prepared.server = Some(prepared.listening(line, hosts.server, stop)?);
         }
         Ok(prepared)
     }

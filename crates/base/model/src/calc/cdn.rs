@@ -87,6 +87,7 @@ impl CdnQuestion {
             size: self.size,
             range: self.range,
             slice: self.slice,
+            buffered: ByteCount::ZERO,
             window: self.window,
             mss: self.mss,
             initial: crate::INITIAL_WINDOW_SEGMENTS as u32,
@@ -231,6 +232,10 @@ fn holds(question: &CdnQuestion) -> Vec<String> {
         "Time from the client's SYN to its last byte, over new connections; cold includes the edge's \
          own connection to the origin, expired uses one that is open. The edge passes on what it \
          receives, and takes no time itself."
+            .to_owned(),
+        "The origin keeps its window between slices (net.ipv4.tcp_slow_start_after_idle=0). Of an \
+         expired object with several slices, the time is an upper bound: the client gets what the \
+         edge's socket buffer holds while the edge waits."
             .to_owned(),
         "Not included: TLS (one more RTT of each handshake, RFC 8446), name resolution, HyStart, a \
          queue that overflows in slow start."

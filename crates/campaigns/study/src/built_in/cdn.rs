@@ -3,7 +3,9 @@
 use super::runs::Runs;
 use super::{At, BuiltIn, Expected, Measured, Published, Trend};
 use crate::documents;
+use model::statistics;
 use record::{FlowFigures, StudyRun};
+use std::collections::BTreeMap;
 use units::ByteCount;
 
 pub(super) const STUDY: BuiltIn = BuiltIn {
@@ -116,11 +118,17 @@ fn times(runs: &Runs<'_>, part: &str, run: &StudyRun) -> Option<(f64, f64)> {
     Some((flow.seconds, flow.throughput_bps * flow.seconds / predicted.as_f64()))
 }
 
-/// Every valid run beside its equation.
+/// The median time of each cell beside its equation.
 fn predicted(runs: &Runs<'_>, part: &str, of: super::runs::Where<'_>) -> Option<Measured> {
-    let valid = runs.valid(part, of);
-    let times: Option<Vec<(f64, f64)>> =
-        valid.into_iter().map(|run| times(runs, part, run)).collect();
+    let mut cells: BTreeMap<usize, Vec<(f64, f64)>> = BTreeMap::new();
+    for run in runs.valid(part, of) {
+        cells.entry(run.cell).or_default().push(times(runs, part, run)?);
+    }
+    let median = |of: &[(f64, f64)]| {
+        let times: Vec<f64> = of.iter().map(|(time, _)| *time).collect();
+        Some((statistics::median(&times)?, of.first()?.1))
+    };
+    let times: Option<Vec<(f64, f64)>> = cells.values().map(|of| median(of)).collect();
     let times = times.filter(|times| !times.is_empty())?;
     let is_within =
         |(time, predicted): &&(f64, f64)| (time - predicted).abs() <= NEAR_S.max(NEAR * predicted);
@@ -129,7 +137,7 @@ fn predicted(runs: &Runs<'_>, part: &str, of: super::runs::Where<'_>) -> Option<
     let worst = times.iter().max_by(|a, b| error(a).abs().total_cmp(&error(b).abs()))?;
     Some(Measured {
         text: format!(
-            "{within} of {} times are within it; the farthest one is {:.4} s where {:.4} s are \
+            "{within} of {} median times are within it; the farthest one is {:.4} s where {:.4} s are \
              predicted ({:+.1} %)",
             times.len(),
             worst.0,

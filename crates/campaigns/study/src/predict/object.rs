@@ -22,6 +22,7 @@ impl Test {
             size: flow.object?,
             range: flow.range,
             slice: origin.map(|origin| origin.slice),
+            buffered: self.spec.directions()[1].queue_bytes(),
             window: self.window,
             mss: ByteCount::from_bytes(u64::from(payload(&self.spec, flow).mss()?)),
             initial: model::INITIAL_WINDOW_SEGMENTS as u32,
