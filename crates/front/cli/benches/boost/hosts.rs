@@ -17,6 +17,9 @@ pub(crate) struct Hosts<'a> {
     pub(crate) server: &'a str,
     /// Host and command of programs that serve.
     pub(crate) services: Vec<(&'static str, String)>,
+    /// Congestion control of the boxes' hosts. A lab sets it by their routes, which overrides the
+    /// one that a box asks for before it connects.
+    pub(crate) lanes: &'a str,
     /// The command on the application's host, whose end is the lab's.
     pub(crate) command: &'a str,
 }
@@ -28,7 +31,7 @@ pub(crate) struct Validity(pub(crate) bool);
 impl Hosts<'_> {
     /// Runs them. LAN legs have the queue of a sending host, which drops nothing.
     pub(crate) fn run(&self, folder: &Path) -> Fallible<Validity> {
-        let Hosts { path, app, server, services, command } = self;
+        let Hosts { path, app, server, services, lanes, command } = self;
         let buffers = r#"sysctl = { "net.ipv4.tcp_wmem" = "4096 16384 67108864", "net.ipv4.tcp_rmem" = "4096 131072 67108864" }"#;
         let mut text = format!(
             r#"
@@ -37,10 +40,10 @@ impl Hosts<'_> {
 [host.server]
 {server}
 [router.near]
-congestion = "bbr"
+congestion = "{lanes}"
 {buffers}
 [router.far]
-congestion = "bbr"
+congestion = "{lanes}"
 {buffers}
 [[link]]
 between = ["app", "near"]

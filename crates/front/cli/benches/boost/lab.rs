@@ -54,7 +54,9 @@ impl Scenario {
             format!("{LONGHAUL} boost far -l 0.0.0.0:7425 {far} --allow server:{port}"),
         );
         let services = vec![("server", server.clone()), ("far", far), ("near", near)];
-        Hosts { path, app: sysctl, server: sysctl, services, command }.run(folder).map(drop)
+        Hosts { path, app: sysctl, server: sysctl, services, lanes: "bbr", command }
+            .run(folder)
+            .map(drop)
     }
 }
 

@@ -27,3 +27,8 @@ pub(crate) fn lanes(pair: &BoostOption) -> String {
         pair.commands.iter().filter_map(|command| command.find(" -C ").map(|at| &command[at..]));
     settings.next_back().unwrap_or(" -C bbr").to_owned()
 }
+
+/// The congestion control among the lanes' settings.
+pub(crate) fn congestion(lanes: &str) -> &str {
+    lanes.split_whitespace().nth(1).unwrap_or("bbr")
+}

@@ -197,6 +197,7 @@ fn once(
         app: r#"congestion = "cubic""#,
         server: &format!("congestion = \"cubic\"\n{}", condition.server()),
         services,
+        lanes: planned::congestion(&lanes),
         command: &format!("sleep 1; {metered}"),
     }
     .run(folder.path())?;

