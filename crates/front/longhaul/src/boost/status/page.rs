@@ -148,9 +148,12 @@ pub(super) fn read(name: String, page: &str) -> Result<BoxStatus, &'static str> 
     Ok(status)
 }
 
+/// The name and the text of a label.
+type Label<'a> = (&'a str, &'a str);
+
 /// The name, the label if there is one, and the value of a line, if it is a finite number of 0 or
 /// more.
-fn sample(line: &str) -> Option<(&str, Option<(&str, &str)>, f64)> {
+fn sample(line: &str) -> Option<(&str, Option<Label<'_>>, f64)> {
     let (series, value) = line.rsplit_once(' ').filter(|_| !line.starts_with('#'))?;
     let value = value.parse().ok().filter(|value: &f64| value.is_finite() && *value >= 0.0)?;
     let Some((name, label)) = series.split_once('{') else { return Some((series, None, value)) };

@@ -65,7 +65,7 @@ impl<'a> InLab<'a> {
             program("far", &shell(&words::server(CUBIC_PORT)?), ""),
             program("app", &format!("echo {READY}"), "start = \"1ms\"\n"),
         ];
-        let lab_request = request.lab_request(lab, programs.concat())?;
+        let lab_request = request.lab_request(lab, &programs.concat())?;
         let layout = Layout::of(&lab_request)?;
         let crate::lab::LabHosts::Plan { text, .. } = &lab_request.hosts else {
             return Err(Problem::new(Fault::Internal, "the lab has no plan"));

@@ -147,7 +147,7 @@ impl BoostVerifyRequest {
         }
         match &self.lab {
             None => self.checked_boxes(),
-            Some(lab) => super::stage::Layout::of(&self.lab_request(lab, String::new())?).map(drop),
+            Some(lab) => super::stage::Layout::of(&self.lab_request(lab, "")?).map(drop),
         }
     }
 
@@ -164,7 +164,7 @@ impl BoostVerifyRequest {
     pub(super) fn lab_request(
         &self,
         lab: &VerifyLab,
-        programs: String,
+        programs: &str,
     ) -> Result<LabRequest, Problem> {
         let (file, text) = match &lab.stage {
             VerifyStage::Link(link) => {

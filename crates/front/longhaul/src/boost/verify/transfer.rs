@@ -67,13 +67,13 @@ impl Transfer {
     /// # Errors
     /// The system error.
     pub(super) fn wait(mut self, limit: Duration, stop: &StopFlag) -> Result<Ended, Problem> {
-        let end = self.group.wait(limit, &|| stop.is_raised()).map_err(lost)?;
+        let end = self.group.wait(limit, &|| stop.is_raised()).map_err(|error| lost(&error))?;
         let end = match end {
             Some(end) => Ok(end),
-            None => Err(self.group.terminate(GRACE).map_err(lost)?),
+            None => Err(self.group.terminate(GRACE).map_err(|error| lost(&error))?),
         };
         let seconds = clock::now().saturating_duration_since(self.began).as_secs_f64();
-        let [output, errors] = [self.output, self.errors].map(|reader| reader.join());
+        let [output, errors] = [self.output, self.errors].map(JoinHandle::join);
         let reason = last_line(&errors.unwrap_or_default());
         let (end, failed) = match end {
             Ok(end) => (end, failure(&end, &reason)),
@@ -95,7 +95,7 @@ impl Transfer {
     }
 }
 
-fn lost(error: std::io::Error) -> Problem {
+fn lost(error: &std::io::Error) -> Problem {
     Problem::new(Fault::Internal, format!("cannot wait for a program: {error}"))
 }
 
