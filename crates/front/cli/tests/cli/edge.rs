@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What every wait is bounded by.
 const LONG: Duration = Duration::from_secs(30);
@@ -78,7 +78,7 @@ fn line(log: &mut impl BufRead) -> Value {
 }
 
 fn until(mut is_so: impl FnMut() -> bool) {
-    let began = Instant::now();
+    let began = host::clock::now();
     while !is_so() {
         assert!(began.elapsed() < LONG, "not within {LONG:?}");
         std::thread::sleep(Duration::from_millis(20));

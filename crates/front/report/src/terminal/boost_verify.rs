@@ -66,7 +66,7 @@ mod tests {
     fn runs_are_rows_and_hostile_text_is_shown() {
         let run = |way, failed: Option<&str>| BoostRun {
             way,
-            seconds: 3.14159,
+            seconds: 3.24159,
             setup_s: (way == BoostWay::Boosted).then_some(0.51),
             bytes: Some(ByteCount::from_bytes(100_000_000)),
             goodput_bps: None,
@@ -76,7 +76,7 @@ mod tests {
         let summary = BoostWaySummary {
             completed: 1,
             failed: 0,
-            median_s: Some(3.14),
+            median_s: Some(3.24),
             median_bps: None,
             cpu_s_per_gb: None,
         };
@@ -107,7 +107,7 @@ mod tests {
         };
         let text = boost_verification(&of, &Style { colour: false, width: 90, unicode: true });
         for shown in [
-            "direct 3.14 s, 100 MB, CPU 0.4 s",
+            "direct 3.24 s, 100 MB, CPU 0.4 s",
             "connected to far in 0.51 s, failed: exit code 1",
             "Cannot tell.",
             "interrupted",
