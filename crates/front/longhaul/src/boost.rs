@@ -19,14 +19,16 @@ mod event;
 mod ingress;
 pub mod plan;
 pub mod program;
+mod reduction;
 mod request;
 mod running;
 mod settings;
 
 pub use event::{BOOST_EVENT_SCHEMA, BoostEvent, BoostLine, FlowFinished};
 pub use ingress::{GatewaySettings, ProxySettings};
+pub use reduction::Reduction;
 pub use request::{BoostRequest, BoxSettings, FarRequest, Forward, NearRequest};
-pub use running::{BOOST_SCHEMA, BoostDocument, Reduction, far, near};
+pub use running::{BOOST_SCHEMA, BoostDocument, far, near};
 
 pub use ::boost::PORT;
 

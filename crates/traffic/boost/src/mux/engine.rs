@@ -1,8 +1,8 @@
 //! Sockets, sessions and flows of the thread that carries them.
 
-use super::flow::{MuxFlow, answer_refusal};
 use super::link::{Link, PING_INTERVAL};
 use super::live::Live;
+use super::mux_flow::{MuxFlow, answer_refusal};
 use crate::counters::Counters;
 use crate::event_loop::{Ending, Inbox};
 use crate::local_flow::{FlowEnd, FlowSummary, Local, LocalFlow};

@@ -2,8 +2,8 @@
 
 use super::UNSENT_LIMIT;
 use super::engine::{Engine, Side, get};
-use super::flow::{Turn, answer_refusal};
 use super::live::Live;
+use super::mux_flow::{Progress, answer_refusal};
 use crate::local_flow::{FlowEnd, Local, LocalFlow};
 use crate::relay::SCRATCH_BYTES;
 use lane::{Refusal, Role};
@@ -168,9 +168,9 @@ impl Engine {
         let at_far = self.role == Role::Far;
         let scratch = self.scratch.get_mut(..TURN_BYTES).unwrap_or_default();
         match flow.turn(session, at_far, scratch, &self.counters, self.now) {
-            Turn::Waiting => {}
-            Turn::Again => self.wake(id),
-            Turn::Over => self.end_flow(id, side),
+            Progress::Waiting => {}
+            Progress::Again => self.wake(id),
+            Progress::Over => self.end_flow(id, side),
         }
     }
 

@@ -21,7 +21,7 @@ pub(crate) struct MuxFlow {
 
 /// What a turn of a flow came to.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Turn {
+pub(super) enum Progress {
     /// It waits for a socket, for credit, or for the peer.
     Waiting,
     /// There may be more.
@@ -43,17 +43,17 @@ impl MuxFlow {
         scratch: &mut [u8],
         counters: &Counters,
         now: Instant,
-    ) -> Turn {
+    ) -> Progress {
         let Some(session) = session else {
             self.deliver_held(None, counters, now);
-            return if self.is_over() { Turn::Over } else { Turn::Waiting };
+            return if self.is_over() { Progress::Over } else { Progress::Waiting };
         };
         self.deliver_held(Some(session), counters, now);
         let has_more = self.take(session, at_far, scratch, counters, now);
         match self.is_over() {
-            true => Turn::Over,
-            false if has_more => Turn::Again,
-            false => Turn::Waiting,
+            true => Progress::Over,
+            false if has_more => Progress::Again,
+            false => Progress::Waiting,
         }
     }
 
