@@ -20,6 +20,7 @@ mod event;
 mod ingress;
 pub mod plan;
 pub mod program;
+mod reduction;
 mod request;
 mod running;
 mod settings;
@@ -28,8 +29,9 @@ pub mod verify;
 
 pub use event::{BOOST_EVENT_SCHEMA, BoostEvent, BoostLine, FlowFinished};
 pub use ingress::{GatewaySettings, ProxySettings};
+pub use reduction::Reduction;
 pub use request::{BoostRequest, BoxSettings, FarRequest, Forward, NearRequest};
-pub use running::{BOOST_SCHEMA, BoostDocument, BoostedProgram, Reduction, far, near};
+pub use running::{BOOST_SCHEMA, BoostDocument, BoostedProgram, far, near};
 
 pub use ::boost::PORT;
 

@@ -12,7 +12,7 @@
 //! |---|---|
 //! | `link` | one connection, and the greeting on it |
 //! | `live` | a session, its connection, its flows |
-//! | `flow` | one flow: bytes between its local socket and its stream |
+//! | `mux_flow` | one flow: bytes between its local socket and its stream |
 //! | `engine` | sockets, sessions and flows of the thread |
 //! | `pump` | a turn of a session |
 //! | `near` | opens streams, connects again |

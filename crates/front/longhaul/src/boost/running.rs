@@ -3,6 +3,7 @@
 use super::event::BoostEvent;
 use super::ingress::{self, Ingresses};
 use super::problem;
+use super::reduction::Reduction;
 use super::request::{FarRequest, NearRequest, far_address};
 use super::settings::{warn, warn_plaintext};
 use super::status::{BoxRole, Serving};
@@ -79,45 +80,6 @@ pub struct BoostedProgram {
     pub seconds: f64,
     /// Seconds from its start until it had ended, and near had delivered what it sent.
     pub delivered_s: f64,
-}
-
-/// What compression has saved.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Reduction {
-    /// Bytes of applications and targets, in both directions, per byte between the boxes.
-    pub ratio: Option<f64>,
-    /// Bytes from applications (near) or targets (far) that were sent compressed.
-    pub in_bytes: u64,
-    /// The same between the boxes, without headers.
-    pub wan_sent_bytes: u64,
-    /// Bytes to them that arrived compressed.
-    pub out_bytes: u64,
-    /// The same between the boxes, without headers.
-    pub wan_received_bytes: u64,
-    /// Flows that were not compressed in the direction from this box: TLS and SSH.
-    pub encrypted_flows: u64,
-    /// The same: data that gains under 5 %.
-    pub incompressible_flows: u64,
-    /// The same: the CPU would have been the limit.
-    pub cpu_limited_flows: u64,
-}
-
-impl Reduction {
-    fn new(totals: &Totals) -> Self {
-        let wan = totals.wan_sent + totals.wan_received;
-        let own = totals.bytes_in + totals.bytes_out;
-        Reduction {
-            ratio: (wan > 0).then(|| own as f64 / wan as f64),
-            in_bytes: totals.compressed_in,
-            wan_sent_bytes: totals.compressed_sent,
-            out_bytes: totals.compressed_out,
-            wan_received_bytes: totals.compressed_received,
-            encrypted_flows: totals.uncompressed.encrypted,
-            incompressible_flows: totals.uncompressed.incompressible,
-            cpu_limited_flows: totals.uncompressed.cpu_limited,
-        }
-    }
 }
 
 impl BoostDocument {

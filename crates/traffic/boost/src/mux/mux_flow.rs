@@ -21,7 +21,7 @@ pub(crate) struct MuxFlow {
 
 /// How far a flow has come.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum FlowProgress {
+pub(super) enum Progress {
     /// It waits for a socket, for credit, or for the peer.
     Waiting,
     /// There may be more.
@@ -43,17 +43,17 @@ impl MuxFlow {
         scratch: &mut [u8],
         counters: &Counters,
         now: Instant,
-    ) -> FlowProgress {
+    ) -> Progress {
         let Some(session) = session else {
             self.deliver_held(None, counters, now);
-            return if self.is_over() { FlowProgress::Over } else { FlowProgress::Waiting };
+            return if self.is_over() { Progress::Over } else { Progress::Waiting };
         };
         self.deliver_held(Some(session), counters, now);
         let has_more = self.take(session, at_far, scratch, counters, now);
         match self.is_over() {
-            true => FlowProgress::Over,
-            false if has_more => FlowProgress::Again,
-            false => FlowProgress::Waiting,
+            true => Progress::Over,
+            false if has_more => Progress::Again,
+            false => Progress::Waiting,
         }
     }
 

@@ -155,7 +155,7 @@ impl<'a> NearSide<'a> {
         let (preface, rest) = greeting.split_first_chunk().ok_or("it sent no preface")?;
         let preface = Preface::decode(*preface).map_err(|error| error.to_string())?;
         if preface.carries != Carries::ManyFlows {
-            return Err("it carries one flow at a time, not sessions of many".to_owned());
+            return Err("it does not carry many flows over one connection".to_owned());
         }
         let welcome = rest.try_into().ok().and_then(Welcome::decode).ok_or("it sent no answer")?;
         let Some(session) = self.session else { return Ok(()) };

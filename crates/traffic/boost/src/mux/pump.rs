@@ -3,7 +3,7 @@
 use super::UNSENT_LIMIT;
 use super::engine::{Engine, Side, get};
 use super::live::Live;
-use super::mux_flow::{FlowProgress, answer_refusal};
+use super::mux_flow::{Progress, answer_refusal};
 use crate::local_flow::{FlowEnd, Local, LocalFlow};
 use crate::relay::SCRATCH_BYTES;
 use lane::{Refusal, Role};
@@ -168,9 +168,9 @@ impl Engine {
         let at_far = self.role == Role::Far;
         let scratch = self.scratch.get_mut(..TURN_BYTES).unwrap_or_default();
         match flow.turn(session, at_far, scratch, &self.counters, self.now) {
-            FlowProgress::Waiting => {}
-            FlowProgress::Again => self.wake(id),
-            FlowProgress::Over => self.end_flow(id, side),
+            Progress::Waiting => {}
+            Progress::Again => self.wake(id),
+            Progress::Over => self.end_flow(id, side),
         }
     }
 

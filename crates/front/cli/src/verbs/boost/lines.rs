@@ -1,7 +1,7 @@
 //! The log of a box: a line for each event.
 
 use crate::failure::with_flags;
-use longhaul::boost::{BoostDocument, BoostEvent, BoostLine, FlowFinished, Reduction};
+use longhaul::boost::{BoostDocument, BoostEvent, BoostLine, FlowFinished};
 use report::untrusted;
 use std::fmt::Write;
 use units::ByteCount;
@@ -106,33 +106,7 @@ pub(super) fn summary(document: &BoostDocument) -> String {
         document.cpu_s,
     );
     if let Some(reduction) = &document.reduction {
-        text.push_str(&reduction_text(reduction));
-    }
-    text
-}
-
-fn reduction_text(reduction: &Reduction) -> String {
-    let ratio = reduction.ratio.map(|ratio| format!("{ratio:.2} bytes per byte between the boxes"));
-    let raw = reduction.in_bytes + reduction.out_bytes;
-    let wan = reduction.wan_sent_bytes + reduction.wan_received_bytes;
-    let reasons = [
-        (reduction.encrypted_flows, "encrypted"),
-        (reduction.incompressible_flows, "incompressible"),
-        (reduction.cpu_limited_flows, "CPU-limited"),
-    ];
-    let left: Vec<String> = reasons
-        .into_iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, why)| format!("{count} {why}"))
-        .collect();
-    let mut text = format!(
-        "\n{}; {} compressed to {}",
-        ratio.unwrap_or_else(|| "nothing carried".to_owned()),
-        ByteCount::from_bytes(raw),
-        ByteCount::from_bytes(wan),
-    );
-    if !left.is_empty() {
-        let _ = write!(text, "; flows not compressed: {}", left.join(", "));
+        let _ = write!(text, "\n{reduction}");
     }
     text
 }

@@ -308,7 +308,7 @@ fn about(kind: BoostKind) -> String {
         BoostKind::Copy => "another program, on both hosts: files only, over UDP",
         BoostKind::Pair => "a box near each host; programs and hosts stay as they are",
         BoostKind::CompressedPair => {
-            "the pair with zstd between the boxes (--compress), for data that it shrinks by this ratio"
+            "the pair with zstd between the boxes, for data that it shrinks by this ratio"
         }
         BoostKind::Edge => "an HTTP cache near the clients, such as nginx: cached objects only",
     };
