@@ -1,6 +1,6 @@
 //! The goodput of a long transfer as it is, over a pair of boxes that splits TCP, and over UDT.
 //!
-//! > direct = min(C (1 - p), n W / RTT, n cc(RTT, p))
+//! > direct = min(C (1 - p), n W / RTT, n cc(RTT, p), CPU)
 //! >
 //! > split = min over legs of the same, of the relay's rate and of what one program keeps in flight
 //!
@@ -11,13 +11,16 @@
 //! minimum where a window or the link is near. That a split connection carries the minimum over its
 //! legs was measured for 7875 pairs of legs by Yuan, Rossman and Winstein, USENIX ATC 2025.
 //!
+//! W is at most TCP's largest window (RFC 7323, section 2.3), and CPU what the hosts' cores carry.
+//!
 //! Every input is an [`Estimate`]. A goodput falls with RTT and loss and rises with the rate, so its
 //! interval is that of the worst and of the best inputs, widened by the known error of the equation
 //! that bounds it.
 
 use crate::{
-    BBR_ACCURATE_LOSS, Congestion, RenoPath, TIMEOUT_LOSS, Transfer, bbr_probe_rtt_share, bdp,
-    linux_rto, loss_from_fraction, pftk, random_loss, statistics, transfer, window_rate,
+    BBR_ACCURATE_LOSS, Congestion, MAX_WINDOW, RenoPath, TIMEOUT_LOSS, Transfer,
+    bbr_probe_rtt_share, bdp, linux_rto, loss_from_fraction, pftk, random_loss, statistics,
+    transfer, window_rate,
 };
 use units::{BitRate, ByteCount, LossRatio, Rtt};
 
@@ -48,6 +51,18 @@ const UDT_RATE: Estimate<u64> =
 /// UDT with BBR against the equation: 0.80 to 0.97 of the rate in the lab and in virtual time
 /// (docs/design/udt.md).
 const UDT_ERROR: [f64; 2] = [0.75, 1.0];
+
+/// Rate of one TCP connection at which it uses up a core of a host, bit/s. An estimate: with both ends
+/// on the same two cores, 17 to 20 Gbit/s were measured.
+const HOST_RATE: Estimate<u64> =
+    Estimate { low: 10_000_000_000, expected: 20_000_000_000, high: 50_000_000_000 };
+
+/// Cores of a host or of a box that several connections share.
+const CORES: u32 = 2;
+
+/// Loss ratio above which Reno and CUBIC have no equation: a connection waits for timers most of the
+/// time, and may end (RFC 9293, section 3.8.3). A judgement, not a measurement.
+pub const MAX_EQUATION_LOSS: f64 = 0.3;
 
 /// A loss ratio's confidence level.
 const CONFIDENCE: f64 = 0.95;
@@ -139,13 +154,15 @@ pub enum Bound {
     Link,
     /// Window over RTT.
     Window,
+    /// The same with TCP's largest window ([`MAX_WINDOW`]).
+    LargestWindow,
     /// The response of the congestion control to loss.
     Congestion,
     /// What the program keeps in flight, over the RTT.
     ProgramWindow,
     /// The networks between hosts and boxes, with the hosts' window.
     Lan,
-    /// The CPUs of the boxes or of the copying hosts.
+    /// The CPUs of the boxes or of the hosts.
     Cpu,
 }
 
@@ -204,7 +221,7 @@ impl LongPath {
 
 /// The rate of parallel connections once slow start is over, and its bound: the minimum of the link
 /// and of the sums of their windows and responses, with BBR less ProbeRTT. `None` without a model
-/// (BBR above 20 % loss) or with an RTT of zero.
+/// (BBR above 20 % loss, others above [`MAX_EQUATION_LOSS`]) or with an RTT of zero.
 #[must_use]
 pub fn long_rate(
     path: &Transfer,
@@ -214,13 +231,14 @@ pub fn long_rate(
     let &Transfer { link, rtt, loss, window, .. } = path;
     let count = f64::from(connections.max(1));
     let link = link.scaled(1.0 - loss.fraction());
-    let window = match window {
-        Some(window) => Some(window_rate(window, rtt)?.scaled(count)),
-        None => None,
+    let (window, by_window) = match window.filter(|window| *window < MAX_WINDOW) {
+        Some(window) => (window, Bound::Window),
+        None => (MAX_WINDOW, Bound::LargestWindow),
     };
+    let window = Some(window_rate(window, rtt)?.scaled(count));
     let response = response(path, congestion)?.scaled(count);
     let mut least = (link, Bound::Link);
-    lower(&mut least, window, Bound::Window);
+    lower(&mut least, window, by_window);
     lower(&mut least, Some(response), Bound::Congestion);
     if congestion == Congestion::Bbr {
         least.0 = least.0.scaled(1.0 - bbr_probe_rtt_share(rtt));
@@ -237,6 +255,9 @@ fn response(path: &Transfer, congestion: Congestion) -> Option<BitRate> {
     let Some(free) = random_loss::free_rate(path, congestion) else {
         return congestion.steady(&Transfer { window: None, ..*path });
     };
+    if loss > MAX_EQUATION_LOSS {
+        return None;
+    }
     if loss < TIMEOUT_LOSS {
         return Some(free);
     }
@@ -254,7 +275,7 @@ fn response(path: &Transfer, congestion: Congestion) -> Option<BitRate> {
 fn error(congestion: Congestion, bound: Bound, loss: f64) -> [f64; 2] {
     match (congestion, bound) {
         // Behind a buffer smaller than the path it had half of CUBIC's rate (docs/design/routes.md).
-        (Congestion::Bbr, Bound::Window) => [0.45, 1.05],
+        (Congestion::Bbr, Bound::Window | Bound::LargestWindow) => [0.45, 1.05],
         (Congestion::Bbr, _) if loss > BBR_ACCURATE_LOSS => [0.3, 1.0],
         (Congestion::Bbr, _) => [0.85, 1.05],
         (_, Bound::Congestion) => [0.7, 1.4],
@@ -270,13 +291,29 @@ pub fn direct(path: &LongPath, of: &Connections) -> Option<Goodput> {
         let ends = path.transfer(case, of.window);
         let mut least = long_rate(&ends, of.congestion, of.count)?;
         lower(&mut least, program_rate(of, ends.rtt), Bound::ProgramWindow);
+        let cpu = cores_rate(&HOST_RATE, of.count, case);
+        lower(&mut least, Some(cpu), Bound::Cpu);
         let loss = ends.loss.fraction();
         Some(Bounded {
             rate: least.0,
             bound: least.1,
             error: error(of.congestion, least.1, loss),
-            most: ends.link.scaled(1.0 - loss),
+            most: ends.link.scaled(1.0 - loss).min(cpu),
         })
+    })
+}
+
+/// The most that so many connections carry, whatever their congestion control: the path, TCP's
+/// largest windows, and the CPUs of the hosts. `None` with an RTT of zero.
+#[must_use]
+pub fn most(path: &LongPath, connections: u32) -> Option<Goodput> {
+    estimate(|case| {
+        let ends = path.transfer(case, None);
+        let mut least = (ends.link.scaled(1.0 - ends.loss.fraction()), Bound::Link);
+        let windows = window_rate(MAX_WINDOW, ends.rtt)?.scaled(f64::from(connections.max(1)));
+        lower(&mut least, Some(windows), Bound::LargestWindow);
+        lower(&mut least, Some(cores_rate(&HOST_RATE, connections, case)), Bound::Cpu);
+        Some(Bounded { rate: least.0, bound: least.1, error: [1.0, 1.0], most: least.0 })
     })
 }
 
@@ -298,13 +335,11 @@ pub fn split(path: &LongPath, of: &Connections, boxes: &Boxes) -> Option<Goodput
         let mut least = (rate.scaled(factor), by);
         let mut most = lanes.link.scaled((1.0 - loss) * factor);
         let cpu = if reduction > 1.0 { COMPRESSION_RATE } else { RELAY_RATE };
-        // Flows of several connections share the boxes' cores, of which two are assumed.
-        let cores = f64::from(of.count.clamp(1, 2));
-        let cpu = BitRate::from_bps(case.rising(&cpu)).scaled(cores);
+        let cpu = cores_rate(&cpu, of.count, case);
         let far_rtt = lanes.rtt.nanos().saturating_add(2 * boxes.lan_rtt.nanos());
         for (rate, bound) in [
             (boxes.lan_rate, Bound::Lan),
-            (lan_window_rate(of, boxes.lan_rtt), Bound::Lan),
+            (window_rate(window(of), boxes.lan_rtt).map(|one| one.scaled(count(of))), Bound::Lan),
             (Some(cpu), Bound::Cpu),
             (program_rate(of, Rtt::from_nanos(far_rtt)), Bound::ProgramWindow),
         ] {
@@ -336,15 +371,17 @@ pub fn udp_copy(path: &LongPath) -> Option<Goodput> {
 /// without a model, or for a size of zero.
 #[must_use]
 pub fn object_time(path: &LongPath, of: &Connections, size: ByteCount) -> Option<Estimate<f64>> {
-    let of_case = |case: Case| {
-        let ends = Transfer { size, ..path.transfer(case, of.window) };
-        transfer(&ends, of.congestion).map(|course| course.seconds)
+    let ends = |case: Case| {
+        let ends = Transfer { size, ..path.transfer(case, Some(window(of))) };
+        Transfer { link: ends.link.min(cores_rate(&HOST_RATE, 1, case)), ..ends }
     };
+    let of_case = |case| transfer(&ends(case), of.congestion).map(|course| course.seconds);
+    let (_, bound) = long_rate(&ends(Case::Expected), of.congestion, 1)?;
     let expected = of_case(Case::Expected)?;
     let high = of_case(Case::Worst).unwrap_or(f64::INFINITY).max(expected);
     let low = of_case(Case::Best)?.min(expected);
     // The start is a count of RTTs; the steady part has the equation's error.
-    let error = error(of.congestion, Bound::Link, path.loss.expected.fraction());
+    let error = error(of.congestion, bound, path.loss.expected.fraction());
     Some(Estimate { low: low / error[1], expected, high: high / error[0] })
 }
 
@@ -352,9 +389,8 @@ pub fn object_time(path: &LongPath, of: &Connections, size: ByteCount) -> Option
 #[must_use]
 pub fn holds_path(path: &LongPath, of: &Connections) -> bool {
     let needed = bdp(path.rate.expected, path.rtt.expected);
-    let count = u64::from(of.count.max(1));
-    let holds = |window: Option<ByteCount>| window.is_none_or(|one| one.times(count) >= needed);
-    holds(of.window) && holds(of.program_window)
+    let holds = |window: ByteCount| window.times(u64::from(of.count.max(1))) >= needed;
+    holds(window(of)) && of.program_window.is_none_or(holds)
 }
 
 /// A rate in one case of the inputs.
@@ -384,13 +420,22 @@ fn lower(least: &mut (BitRate, Bound), rate: Option<BitRate>, bound: Bound) {
 }
 
 fn program_rate(of: &Connections, rtt: Rtt) -> Option<BitRate> {
-    let rate = window_rate(of.program_window?, rtt)?;
-    Some(rate.scaled(f64::from(of.count.max(1))))
+    Some(window_rate(of.program_window?, rtt)?.scaled(count(of)))
 }
 
-fn lan_window_rate(of: &Connections, rtt: Rtt) -> Option<BitRate> {
-    let rate = window_rate(of.window?, rtt)?;
-    Some(rate.scaled(f64::from(of.count.max(1))))
+/// The window of each connection, which TCP bounds where nothing else does.
+fn window(of: &Connections) -> ByteCount {
+    of.window.unwrap_or(MAX_WINDOW).min(MAX_WINDOW)
+}
+
+fn count(of: &Connections) -> f64 {
+    f64::from(of.count.max(1))
+}
+
+/// What the cores carry that connections share, of which [`CORES`] are assumed; `rate` is one core's.
+fn cores_rate(rate: &Estimate<u64>, connections: u32, case: Case) -> BitRate {
+    let cores = f64::from(connections.clamp(1, CORES));
+    BitRate::from_bps(case.rising(rate)).scaled(cores)
 }
 
 #[cfg(test)]

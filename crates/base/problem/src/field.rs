@@ -78,6 +78,8 @@ fields! {
     Settings = "settings",
     /// Directions of the data.
     Directions = "directions",
+    /// Data from the far end.
+    Reverse = "reverse",
     /// The number of repetitions of a test.
     Repeat = "repeat",
     /// Parallel connections.
@@ -166,6 +168,12 @@ fields! {
     Rate = "rate",
     /// A round-trip time.
     Rtt = "rtt",
+    /// The RTT between a host and its box.
+    LanRtt = "lan_rtt",
+    /// The rate between them.
+    LanRate = "lan_rate",
+    /// What a program keeps in flight.
+    ProgramWindow = "program_window",
     /// The kind of probes or packets.
     Method = "method",
     /// Compression.

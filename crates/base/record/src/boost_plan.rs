@@ -99,8 +99,6 @@ pub enum BoostReason {
     Pacing,
     /// A core of one of the hosts.
     Cpu,
-    /// QUIC or other UDP, which cannot be split.
-    NotTcp,
     /// The data is encrypted, and does not compress.
     Ciphertext,
     /// No metric of a route raises a window or a buffer.
@@ -113,6 +111,16 @@ pub enum BoostReason {
     Lan,
     /// The boxes' CPUs would be the limit.
     BoxCpu,
+    /// The CPUs of the hosts would be the limit.
+    HostCpu,
+    /// The largest window of TCP would be the limit (RFC 7323, section 2.3).
+    LargestWindow,
+    /// Loss limits the congestion control, and no other one has an equation at this loss.
+    Loss,
+    /// The edge is not nearer to the clients than the origin.
+    Farther,
+    /// No prediction: the test used UDP.
+    NotTcp,
     /// No prediction: the bottleneck's rate is unknown.
     RateUnknown,
     /// No prediction: the RTT is unknown.
@@ -133,7 +141,8 @@ impl BoostReason {
     pub const fn is_unpredicted(self) -> bool {
         matches!(
             self,
-            BoostReason::RateUnknown
+            BoostReason::NotTcp
+                | BoostReason::RateUnknown
                 | BoostReason::RttUnknown
                 | BoostReason::LimitUnknown
                 | BoostReason::TooShort
@@ -165,7 +174,9 @@ impl BoostReason {
             }
             BoostReason::Pacing => "the sender paces at a requested rate; raise it",
             BoostReason::Cpu => "a core of one of the hosts is the limit",
-            BoostReason::NotTcp => "QUIC and other UDP traffic cannot be split",
+            BoostReason::NotTcp => {
+                "no prediction: a test over UDP shows nothing of TCP, and no pair splits UDP"
+            }
             BoostReason::Ciphertext => "encrypted data does not compress; as the pair alone",
             BoostReason::WindowRemains => {
                 "a window or a buffer is the limit, and no metric of a route raises one: longhaul \
@@ -175,6 +186,14 @@ impl BoostReason {
             BoostReason::Parallel => "the transfer has as many connections as programs open",
             BoostReason::Lan => "the network between hosts and boxes would be the limit",
             BoostReason::BoxCpu => "the CPUs of the boxes would be the limit",
+            BoostReason::HostCpu => "the CPUs of the hosts would be the limit",
+            BoostReason::LargestWindow => {
+                "TCP's largest window, 1 GiB for each connection, would be the limit"
+            }
+            BoostReason::Loss => {
+                "loss limits the congestion control, and no other one has an equation at this loss"
+            }
+            BoostReason::Farther => "the edge is not nearer to the clients than the origin",
             BoostReason::RateUnknown => {
                 "no prediction: the transfer does not show the bottleneck's rate; name it"
             }
@@ -191,6 +210,16 @@ impl BoostReason {
     }
 }
 
+/// The send buffer of each connection.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BoostSendBuffer {
+    /// Its size: the third value of `tcp_wmem`.
+    pub bytes: ByteCount,
+    /// True if the source does not show it, and it is Linux's default.
+    pub is_assumed: bool,
+}
+
 /// The path that predictions are made for.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -199,12 +228,15 @@ pub struct BoostPath {
     pub rate_bps: Option<PredictionInterval<BitRate>>,
     /// The RTT, in ms; `None` if unknown.
     pub rtt_ms: Option<PredictionInterval<f64>>,
-    /// Random loss, 0 to 1.
-    pub loss: PredictionInterval<LossRatio>,
+    /// Random loss, 0 to 1; `None` if unknown.
+    pub loss: Option<PredictionInterval<LossRatio>>,
     /// The congestion control, as far as known.
     pub congestion: Option<String>,
     /// The window that limits each connection; `None` if none does.
     pub window_bytes: Option<ByteCount>,
+    /// The send buffer, where it is smaller than the path's BDP.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub send_buffer: Option<BoostSendBuffer>,
     /// What the program keeps in flight on each connection, if that limits it.
     pub program_window_bytes: Option<ByteCount>,
     /// Parallel connections.
@@ -238,6 +270,9 @@ pub struct BoostOption {
     pub object: Option<BoostObject>,
     /// Why there is no gain or no prediction.
     pub reason: Option<BoostReason>,
+    /// The send buffer that a connection needs to fill the path, where the present one is the limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub needed_send_buffer: Option<ByteCount>,
     /// What the option is, and what it needs.
     pub about: String,
     /// Commands to paste.

@@ -60,7 +60,8 @@ pub use baseline::{
 };
 pub use boost_plan::{
     BOOST_PLAN_SCHEMA, BOOST_WORTH, BoostKind, BoostObject, BoostOption, BoostPath, BoostPlan,
-    BoostProgram, BoostReason, BoostSource, BoostTransfer, PredictionInterval, TrafficShares,
+    BoostProgram, BoostReason, BoostSendBuffer, BoostSource, BoostTransfer, PredictionInterval,
+    TrafficShares,
 };
 pub use boost_status::{
     BOOST_STATUS_SCHEMA, BoostStatus, BoxRole, BoxStatus, NotBoostedCount, SilentBox,

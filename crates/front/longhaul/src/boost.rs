@@ -35,6 +35,10 @@ pub use running::{BOOST_SCHEMA, BoostDocument, BoostedProgram, far, near};
 
 pub use ::boost::PORT;
 
+/// The largest send and receive buffer of a connection between boxes: TCP announces no larger window
+/// (RFC 7323, section 2.3).
+pub(crate) const MAX_LANE_BUFFER: units::ByteCount = units::ByteCount::from_bytes(1 << 30);
+
 use crate::{Fault, Problem, StopFlag};
 use ::boost::BoostError;
 

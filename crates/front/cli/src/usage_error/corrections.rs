@@ -135,7 +135,8 @@ fn meant_values(value: &str) -> Vec<String> {
         let times = if unit.contains('B') { 8.0 } else { 1.0 };
         let bits = |prefix: &str| format!("{}{prefix}bit", number * times);
         match unit.trim().to_lowercase().trim_end_matches("/s").trim_end_matches("ps") {
-            "" => all.extend([format!("{value}ms"), format!("{value}mbit")]),
+            // Zero is refused with a unit as well.
+            "" if number != 0.0 => all.extend([format!("{value}ms"), format!("{value}mbit")]),
             "kb" => all.push(bits("k")),
             "mb" => all.push(bits("m")),
             "gb" => all.push(bits("g")),

@@ -58,7 +58,11 @@ pub(super) fn seconds(text: &str) -> Result<f64, String> {
             Err("give a number of seconds above 0, such as 10".to_owned())
         };
     }
-    text.parse::<units::Rtt>().map(units::Rtt::secs_f64).map_err(|error| error.to_string())
+    let seconds = text.parse::<units::Rtt>().map_err(|error| error.to_string())?.secs_f64();
+    if seconds > 0.0 {
+        return Ok(seconds);
+    }
+    Err("give a time above 0, such as 10s".to_owned())
 }
 
 #[cfg(test)]

@@ -16,22 +16,27 @@
 
 mod commands;
 mod file;
+mod measured;
 mod options;
 mod programs;
+mod reasons;
 mod request;
 mod situation;
 #[cfg(test)]
 mod tests;
 mod traffic;
+mod verdict;
 
-pub use request::{PlanRequest, PlanSettings, PlanSource, PlannedFile, PlannedHost, PlannedLink};
+pub use request::{
+    PlanRequest, PlanSettings, PlanSource, PlannedFile, PlannedHost, PlannedLink, PlannedTarget,
+};
 
 use crate::pcap::ReadProgress;
 use crate::test::{self, EndAfter, TestDocument, TestEvent, TestRequest};
 use crate::{Problem, StopFlag, lab};
 use record::{BOOST_PLAN_SCHEMA, BoostPlan, BoostSource, BoostTransfer, Direction, TrafficShares};
 use serde::Serialize;
-use situation::Situation;
+use situation::{Asked, Situation};
 
 /// Events of a plan.
 #[derive(Debug, Clone, Serialize)]
@@ -60,14 +65,17 @@ pub fn run(
     stop: &StopFlag,
 ) -> Result<BoostPlan, Problem> {
     request.check()?;
+    let of_file = matches!(request.source, PlanSource::File(_));
+    let congestion = request.congestion.filter(|_| of_file);
+    let asked = Asked { rate: request.rate, congestion };
     let (source, sourced) = match &request.source {
         PlanSource::Link(link) => (BoostSource::Link(link.path.clone()), of_link(link)?),
         PlanSource::File(file) => (
             BoostSource::File(file.file.display().to_string()),
-            file::read(file, request.rate, on_event, stop)?,
+            file::read(file, &asked, on_event, stop)?,
         ),
         PlanSource::Host(host) => {
-            let sourced = of_host(host, request.rate, on_event, stop)?;
+            let sourced = of_host(host, &asked, on_event, stop)?;
             (BoostSource::Host(host.host.clone()), sourced)
         }
     };
@@ -104,7 +112,7 @@ fn of_link(link: &PlannedLink) -> Result<Sourced, Problem> {
 /// A short test, and the options for what it finds.
 fn of_host(
     host: &PlannedHost,
-    rate: Option<units::BitRate>,
+    asked: &Asked,
     on_event: &mut dyn FnMut(PlanEvent),
     stop: &StopFlag,
 ) -> Result<Sourced, Problem> {
@@ -123,9 +131,9 @@ fn of_host(
         return Err(Problem::new(crate::Fault::Internal, "one test has another result"));
     };
     let measurement = &result.measurement;
-    let situation = Situation::of_transfer(String::new(), measurement, None, rate);
+    let situations = Situation::of_measurement("", measurement, None, asked)?;
     let notes = measurement.notes.clone();
-    Ok(Sourced { situations: vec![situation], traffic: None, notes })
+    Ok(Sourced { situations, traffic: None, notes })
 }
 
 /// The problem of a test, with what a plan can be made from instead.

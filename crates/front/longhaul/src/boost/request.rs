@@ -1,7 +1,7 @@
 //! What a box is asked for.
 
-use super::PORT;
 use super::ingress::{GatewaySettings, ProxySettings};
+use super::{MAX_LANE_BUFFER, PORT};
 use crate::{Field, Problem};
 use ::boost::{AllowRule, Target, TargetHost, Timeouts};
 use serde::{Deserialize, Serialize};
@@ -198,7 +198,7 @@ impl BoxSettings {
             Err(Problem::field(field, format!("{what}: {value} is out of range"), accepted))
         };
         let buffer = self.buffer.map_or(64 << 10, ByteCount::bytes);
-        in_range(Field::Buffer, "bytes of a buffer", buffer, 16 << 10..=1 << 30)?;
+        in_range(Field::Buffer, "bytes of a buffer", buffer, 16 << 10..=MAX_LANE_BUFFER.bytes())?;
         in_range(Field::IdleTimeout, "seconds without data", self.idle_timeout_s, 1..=604_800)?;
         in_range(Field::Drain, "seconds of draining", self.drain_s, 0..=86_400)?;
         in_range(Field::MaxFlows, "flows", self.max_flows, 1..=1_000_000)

@@ -76,14 +76,19 @@ pub(super) fn explain(
 ) -> Result<Transfers, Problem> {
     let found = read(path, which, on_read, stop)?.transfers;
     if found.count == 0 {
-        let notes: String = found.notes.iter().map(|note| format!("; {note}")).collect();
-        return Err(unreadable(format!(
-            "{} has no TCP stream with data to explain{}",
-            path.display(),
-            notes.trim_end_matches('.')
-        )));
+        return Err(without_data(path, &found.notes));
     }
     Ok(found)
+}
+
+/// The problem of a capture, or of one of its streams, without data.
+pub(crate) fn without_data(path: &Path, notes: &[String]) -> Problem {
+    let notes: String = notes.iter().map(|note| format!("; {note}")).collect();
+    unreadable(format!(
+        "{} has no TCP stream with data to explain{}",
+        path.display(),
+        notes.trim_end_matches('.')
+    ))
 }
 
 /// `stream 3`, or `streams 3, 4, 5`.

@@ -8,8 +8,8 @@ use super::{
     style,
 };
 use record::{
-    BoostKind, BoostOption, BoostPath, BoostPlan, BoostSource, BoostTransfer, PredictionInterval,
-    TrafficShares,
+    BOOST_WORTH, BoostKind, BoostOption, BoostPath, BoostPlan, BoostSource, BoostTransfer,
+    PredictionInterval, TrafficShares,
 };
 use units::{BitRate, percent};
 
@@ -83,12 +83,35 @@ fn of_transfer(transfer: &BoostTransfer, style: &Style) -> Vec<Line> {
     if !limited.is_empty() {
         lines.extend(row(style, "Programs", style::PLAIN, &limited));
     }
-    let advice = match transfer.recommended {
-        Some(kind) => format!("{}: the cheapest option within a tenth of the best", kind.name()),
-        None => "no option brings a predicted gain".to_owned(),
-    };
-    lines.extend(row(style, "Choose", style::STRONG, &advice));
+    lines.extend(row(style, "Choose", style::STRONG, &advice(transfer)));
     lines
+}
+
+/// The recommended option; without one, those with a condition that gain nevertheless.
+fn advice(transfer: &BoostTransfer) -> String {
+    if let Some(kind) = transfer.recommended {
+        return format!("{}: the cheapest option within a tenth of the best", kind.name());
+    }
+    let gains = |one: &&BoostOption| {
+        one.reason.is_none() && one.factor.is_some_and(|factor| factor.expected >= BOOST_WORTH)
+    };
+    let gaining: Vec<String> = transfer.options.iter().filter(gains).map(conditional).collect();
+    match gaining.is_empty() {
+        true => "no option brings a predicted gain".to_owned(),
+        false => format!("none for every transfer, but {}", gaining.join("; ")),
+    }
+}
+
+/// An option that is not recommended, with its condition.
+fn conditional(option: &BoostOption) -> String {
+    let condition = match option.kind {
+        BoostKind::CompressedPair => "for data that shrinks by this ratio",
+        BoostKind::Edge => "for cached objects",
+        BoostKind::Route => "behind a window that remains the limit",
+        _ => "where it is possible",
+    };
+    let factor = option.factor.map_or(1.0, |factor| factor.expected);
+    format!("{} ({}), {condition}", option.kind.name(), times(factor))
 }
 
 /// The programs whose own window is below the BDP.
@@ -121,9 +144,16 @@ fn path(path: &BoostPath) -> String {
             false => format!("RTT {} ms", ms(rtt.expected)),
         });
     }
-    parts.push(format!("loss {}", percent(path.loss.expected.fraction())));
+    parts.push(match &path.loss {
+        Some(loss) => format!("loss {}", percent(loss.expected.fraction())),
+        None => "unknown loss".to_owned(),
+    });
     parts.extend(path.congestion.clone());
     parts.extend(path.window_bytes.map(|window| format!("a window of {window}")));
+    parts.extend(path.send_buffer.map(|buffer| match buffer.is_assumed {
+        true => format!("a send buffer of {} (assumed: Linux's default)", buffer.bytes),
+        false => format!("a send buffer of {}", buffer.bytes),
+    }));
     let program = path.program_window_bytes;
     parts.extend(program.map(|window| format!("{window} in flight by the program")));
     if path.streams > 1 {
@@ -166,6 +196,13 @@ fn why(option: &BoostOption, style: &Style) -> Vec<Line> {
         (None, None) => option.about.clone(),
     };
     let mut lines = labelled(style, 2, (style::DIM, ""), 4, (style::DIM, &text));
+    if let Some(needed) = option.needed_send_buffer {
+        let needs = format!(
+            "the send buffer limits it; the path needs {needed} (third value of tcp_wmem on the \
+             sending host, which longhaul tune plan sets)"
+        );
+        lines.extend(labelled(style, 2, (style::DIM, ""), 4, (style::DIM, &needs)));
+    }
     if option.kind == BoostKind::CompressedPair && option.reason.is_some() {
         lines.extend(labelled(style, 2, (style::DIM, ""), 4, (style::DIM, &option.about)));
     }
@@ -176,7 +213,7 @@ fn why(option: &BoostOption, style: &Style) -> Vec<Line> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use record::{BoostProgram, BoostReason, TrafficShares};
+    use record::{BoostProgram, BoostReason, BoostSendBuffer, TrafficShares};
     use units::{ByteCount, LossRatio};
 
     fn option(kind: BoostKind, mbit: u64, factor: f64, reason: Option<BoostReason>) -> BoostOption {
@@ -188,6 +225,7 @@ mod tests {
             factor: Some(PredictionInterval { expected: factor, low: factor, high: factor }),
             object: None,
             reason,
+            needed_send_buffer: None,
             about: "a box near each host".to_owned(),
             commands: vec!["longhaul boost pair --far FAR".to_owned()],
         }
@@ -204,9 +242,13 @@ mod tests {
             path: BoostPath {
                 rate_bps: None,
                 rtt_ms: Some(PredictionInterval { expected: 173.0, low: 173.0, high: 200.0 }),
-                loss: PredictionInterval { expected: none, low: none, high: none },
+                loss: Some(PredictionInterval { expected: none, low: none, high: none }),
                 congestion: Some("cubic".to_owned()),
                 window_bytes: Some(ByteCount::from_bytes(65_536)),
+                send_buffer: Some(BoostSendBuffer {
+                    bytes: ByteCount::from_bytes(4 << 20),
+                    is_assumed: true,
+                }),
                 program_window_bytes: None,
                 streams: 1,
             },
@@ -240,13 +282,28 @@ mod tests {
             notes: Vec::new(),
         };
         let text = boost_plan(&plan, &Style { colour: false, width: 100, unicode: true });
-        for shown in ["60 % QUIC", "RTT 173 to 200 ms", "x 31", "94 Mbit/s", "boost pair --far FAR"]
-        {
+        for shown in [
+            "60 % QUIC",
+            "RTT 173 to 200 ms",
+            "x 31",
+            "94 Mbit/s",
+            "boost pair --far FAR",
+            "a send buffer of 4 MiB (assumed",
+        ] {
             assert!(text.contains(shown), "{shown}: {text}");
         }
         let programs = "rclone over SFTP: 97 Mbit/s (2 MiB in flight)";
         assert!(text.contains(programs) && !text.contains("smbclient"), "{text}");
         assert!(!text.contains('\u{1b}') && text.contains("the transfer as it is"), "{text}");
+        let transfer = &mut plan.transfers[0];
+        transfer.recommended = None;
+        transfer.path.loss = None;
+        transfer.options[1].kind = BoostKind::Edge;
+        transfer.options[1].needed_send_buffer = Some(ByteCount::from_bytes(48 << 20));
+        let text = boost_plan(&plan, &Style { colour: false, width: 100, unicode: true });
+        for shown in ["unknown loss", "needs 48 MiB", "but edge cache (x 31), for cached objects"] {
+            assert!(text.contains(shown), "{shown}: {text}");
+        }
         plan.transfers.clear();
         assert!(
             boost_plan(&plan, &Style { colour: false, width: 100, unicode: true })

@@ -7,13 +7,13 @@ use crate::stop;
 use crate::verbs::probe_args::seconds;
 use clap::{Args, ValueEnum};
 use longhaul::boost::plan::{
-    self, PlanEvent, PlanRequest, PlanSettings, PlanSource, PlannedFile, PlannedHost, PlannedLink,
+    self, PlanEvent, PlanRequest, PlanSettings, PlanSource, PlannedLink, PlannedTarget,
 };
 use longhaul::calc::Congestion;
 use longhaul::test::TestEvent;
 use record::RoutePrefix;
 use report::{terminal, untrusted};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use units::{BitRate, ByteCount, Rtt};
 
 /// Predict what each way to accelerate a transfer would gain, or why it gains nothing
@@ -30,7 +30,7 @@ pub(super) struct PlanArgs {
     /// Predict for this path instead, such as rate=100mbit,rtt=173ms
     #[arg(long, value_name = "PATH")]
     link: Option<String>,
-    /// Window of each connection [default: large enough]
+    /// Window of each connection [default: Linux's 4 MiB]
     #[arg(long, short, value_name = "SIZE", help_heading = "Hosts")]
     window: Option<ByteCount>,
     /// Data that the program keeps in flight (SFTP: 2MiB)
@@ -41,21 +41,21 @@ pub(super) struct PlanArgs {
     #[arg(value_enum, hide_possible_values = true)]
     congestion: Option<CongestionName>,
     /// Parallel connections
-    #[arg(long, short = 'P', value_name = "N", default_value_t = 1, help_heading = "Hosts")]
+    #[arg(long, short = 'P', value_name = "N", help_heading = "Hosts")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=128))]
-    streams: u32,
+    streams: Option<u32>,
     /// Data comes from the far host
     #[arg(long, short = 'R', help_heading = "Hosts")]
     reverse: bool,
-    /// Port of the test's server
-    #[arg(long, short, value_name = "PORT", default_value_t = 5201, help_heading = "Test")]
-    port: u16,
-    /// Duration of the test, in seconds
-    #[arg(long, short, value_name = "SECONDS", value_parser = seconds, default_value = "10")]
-    #[arg(help_heading = "Test")]
-    time: f64,
+    /// Port of the test's server [default: 5201]
+    #[arg(long, short, value_name = "PORT", conflicts_with = "link", help_heading = "Test")]
+    port: Option<u16>,
+    /// Duration of the test, in seconds [default: 10]
+    #[arg(long, short, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(conflicts_with = "link", help_heading = "Test")]
+    time: Option<f64>,
     /// Explain this connection of a file with several
-    #[arg(long, value_name = "WHICH", help_heading = "Test")]
+    #[arg(long, value_name = "WHICH", conflicts_with = "link", help_heading = "Test")]
     connection: Option<String>,
     /// Bottleneck rate, where file or test do not show it
     #[arg(long, value_name = "RATE", conflicts_with = "link", help_heading = "Options")]
@@ -141,6 +141,7 @@ fn request(args: &PlanArgs) -> Result<PlanRequest, Failure> {
     Ok(PlanRequest {
         source: source(args)?,
         rate: args.rate,
+        congestion: args.congestion.map(Congestion::from),
         settings: PlanSettings {
             lan_rtt: args.lan_rtt.unwrap_or(defaults.lan_rtt),
             lan_rate: args.lan_rate,
@@ -153,31 +154,26 @@ fn request(args: &PlanArgs) -> Result<PlanRequest, Failure> {
 }
 
 fn source(args: &PlanArgs) -> Result<PlanSource, Failure> {
+    let congestion = args.congestion.map(Congestion::from);
     if let Some(link) = &args.link {
         return Ok(PlanSource::Link(PlannedLink {
             reverse: args.reverse,
             window: args.window,
             program_window: args.program_window,
-            congestion: args.congestion.unwrap_or(CongestionName::Cubic).into(),
-            streams: args.streams,
+            congestion: congestion.unwrap_or(Congestion::Cubic),
+            streams: args.streams.unwrap_or(1),
             ..PlannedLink::new(link)
         }));
     }
-    let target = args.target.as_deref().unwrap_or(Path::new(""));
-    if target.exists() || target.components().count() > 1 {
-        return Ok(PlanSource::File(PlannedFile {
-            file: target.to_owned(),
-            connection: args.connection.clone(),
-        }));
-    }
-    let host = target.to_str().ok_or_else(|| Failure::usage("the host name is not UTF-8"))?;
-    Ok(PlanSource::Host(PlannedHost {
+    let target = PlannedTarget {
+        target: args.target.clone().unwrap_or_default(),
+        connection: args.connection.clone(),
         port: args.port,
         reverse: args.reverse,
         seconds: args.time,
         streams: args.streams,
-        congestion: args.congestion.map(|name| Congestion::from(name).name().to_owned()),
+        congestion,
         window: args.window,
-        ..PlannedHost::new(host)
-    }))
+    };
+    Ok(target.source()?)
 }

@@ -2,16 +2,13 @@
 
 use super::options::lane_buffer;
 use super::request::PlanSettings;
-use super::situation::Situation;
+use super::situation::{DEFAULT_SEND_BUFFER, Situation};
 use crate::boost::PORT;
 use model::Payload;
 use model::boost::Boxes;
 use record::{command_line, path_flags};
 use std::net::IpAddr;
-use units::{ByteCount, LossRatio, percent};
-
-/// The send buffer that autotuning reaches by default: the third value of `tcp_wmem`.
-const DEFAULT_SEND_BUFFER: ByteCount = ByteCount::from_bytes(4 << 20);
+use units::{BitRate, LossRatio, percent};
 
 /// Settings of the route to the other host, on whichever host sends.
 pub(super) fn route(of: &Situation, settings: &PlanSettings) -> Vec<String> {
@@ -55,16 +52,18 @@ pub(super) fn copy(of: &Situation) -> Vec<String> {
     vec![command_line(["longhaul", "copy", &from, &to])]
 }
 
-/// Keys, then both boxes.
-pub(super) fn pair(of: &Situation, lanes: &Boxes) -> Vec<String> {
+/// Keys, then both boxes, with buffers for the goodput that is predicted.
+pub(super) fn pair(of: &Situation, lanes: &Boxes, goodput: BitRate) -> Vec<String> {
     let Ok(path) = &of.path else { return Vec::new() };
+    let port = of.target.as_ref().and_then(|(_, port)| *port);
+    let port = port.map_or("PORT".to_owned(), |port| port.to_string());
     let target = match &of.target {
-        Some((host, port)) if host.contains(':') => format!("[{host}]:{port}"),
-        Some((host, port)) => format!("{host}:{port}"),
-        None => "HOST:PORT".to_owned(),
+        Some((host, _)) if host.contains(':') => format!("[{host}]:{port}"),
+        Some((host, _)) => format!("{host}:{port}"),
+        None => format!("HOST:{port}"),
     };
     let mut settings = vec!["-C".to_owned(), lanes.congestion.name().to_owned()];
-    let buffer = lane_buffer(path);
+    let buffer = lane_buffer(path, goodput);
     if buffer > DEFAULT_SEND_BUFFER {
         settings.extend(["--buffer".to_owned(), format!("{}MiB", buffer.bytes() >> 20)]);
     }

@@ -1,28 +1,64 @@
 //! A transfer as it is: its path, its connections and its limit.
 
 use super::PlannedLink;
-use super::programs::OPENSSH;
+use super::{measured, verdict};
 use crate::{Field, Problem};
 use model::boost::{self, Connections, Estimate, LongPath};
 use model::{AUTOTUNED_SEND_SHARE, Congestion, Payload, share_of_buffer};
 use record::{
-    BoostPath, BoostReason, Confidence, Direction, Finding, Limit, Measurement, PredictionInterval,
-    Protocol,
+    BoostPath, BoostReason, BoostSendBuffer, Confidence, Direction, Limit, Measurement,
+    PredictionInterval,
 };
+use report::untrusted;
 use topology::PathSpec;
 use units::{BitRate, ByteCount, LossRatio, Rtt};
 
-const SSH_PORT: u16 = 22;
-
-/// How near to that window the data in flight is, where it is the limit.
-const NEAR_WINDOW: f64 = 0.15;
+pub(super) const SSH_PORT: u16 = 22;
 
 /// Ports of TLS and SSH, whose data does not compress.
 pub(super) const ENCRYPTED_PORTS: [u16; 10] =
     [SSH_PORT, 443, 465, 636, 853, 989, 990, 993, 995, 8443];
 
-/// A cause that is at least so probable is considered beside the first one.
-const ALSO_LIKELY: f64 = 0.15;
+/// The send buffer that autotuning reaches by default: the third value of `tcp_wmem`.
+pub(super) const DEFAULT_SEND_BUFFER: ByteCount = ByteCount::from_bytes(4 << 20);
+
+/// A measured goodput above this share of the given rate contradicts it.
+const CONTRADICTED: f64 = 1.05;
+
+/// What the user knows of a measured transfer.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Asked {
+    /// The bottleneck's rate in IP bytes.
+    pub(super) rate: Option<BitRate>,
+    /// The sender's congestion control, where a file does not show it.
+    pub(super) congestion: Option<Congestion>,
+}
+
+/// Ports of a connection of other programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ObservedPorts {
+    /// The lower one, which is the service's.
+    pub(super) service: u16,
+    /// The other host's.
+    pub(super) peer: u16,
+}
+
+/// The part of a send buffer that is in flight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct SendWindow {
+    pub(super) in_flight: ByteCount,
+    pub(super) buffer: BoostSendBuffer,
+}
+
+impl SendWindow {
+    /// Of an autotuned buffer.
+    fn autotuned(most: ByteCount, is_assumed: bool) -> Self {
+        SendWindow {
+            in_flight: share_of_buffer(most, AUTOTUNED_SEND_SHARE),
+            buffer: BoostSendBuffer { bytes: most, is_assumed },
+        }
+    }
+}
 
 /// A transfer as it is.
 #[derive(Debug, Clone)]
@@ -40,6 +76,9 @@ pub(super) struct Situation {
     pub(super) path: Result<LongPath, BoostReason>,
     /// What is known of a path that is not known completely.
     pub(super) known: BoostPath,
+    /// RTT and segment size, of a path that is not known completely as well.
+    pub(super) rtt: Option<Estimate<Rtt>>,
+    pub(super) mss: ByteCount,
     pub(super) connections: Connections,
     /// Why no option of the network helps.
     pub(super) verdict: Option<BoostReason>,
@@ -47,12 +86,12 @@ pub(super) struct Situation {
     pub(super) is_uncertain: bool,
     /// True if the data is encrypted.
     pub(super) is_encrypted: bool,
-    /// The other host, from a measurement.
-    pub(super) target: Option<(String, u16)>,
+    /// The other host, from a measurement, and the service's port if it is there.
+    pub(super) target: Option<(String, Option<u16>)>,
     /// True if this host sends.
     pub(super) sends: bool,
-    /// The part of this host's send buffer that is in flight, where it is known.
-    pub(super) send_window: Option<ByteCount>,
+    /// The sending host's buffer, unless a given window covers it.
+    pub(super) send_window: Option<SendWindow>,
 }
 
 impl Situation {
@@ -76,9 +115,11 @@ impl Situation {
             loss: Estimate::exact(direction.mean_loss()),
             mss: ByteCount::from_bytes(u64::from(payload.mss().ok_or_else(too_small)?)),
         };
+        let send_window =
+            link.window.is_none().then(|| SendWindow::autotuned(DEFAULT_SEND_BUFFER, true));
         let connections = Connections {
             congestion: link.congestion,
-            window: link.window,
+            window: link.window.or(send_window.map(|window| window.in_flight)),
             program_window: link.program_window,
             count: link.streams.max(1),
         };
@@ -90,84 +131,126 @@ impl Situation {
             finding: None,
             now,
             path: Ok(long),
-            known: known(
-                Some(long.rate),
-                Some(long.rtt),
-                long.loss,
-                &connections,
-                Some(link.congestion.name()),
-            ),
+            known: BoostPath {
+                window_bytes: link.window,
+                send_buffer: limiting(send_window, &long, &connections),
+                ..known(
+                    Some(long.rate),
+                    Some(long.rtt),
+                    Some(long.loss),
+                    &connections,
+                    Some(link.congestion.name()),
+                )
+            },
+            rtt: Some(long.rtt),
+            mss: long.mss,
             connections,
             verdict: now.is_none().then_some(BoostReason::NoModel),
             is_uncertain: false,
             is_encrypted: false,
             target: None,
-            sends: true,
-            send_window: None,
+            sends: !link.reverse,
+            send_window,
         })
     }
 
-    /// Of a transfer that was measured; `service_port` is the lower one of its ports, and `rate` the
-    /// bottleneck's rate in IP bytes, if it was given.
-    pub(super) fn of_transfer(
-        name: String,
+    /// Of what was measured: a transfer, or one in each direction.
+    ///
+    /// # Errors
+    /// Something asked for that the measurement contradicts.
+    pub(super) fn of_measurement(
+        name: &str,
         measurement: &Measurement,
-        service_port: Option<u16>,
-        rate: Option<BitRate>,
-    ) -> Self {
-        let forward;
-        let m = if measurement.spec.direction == Direction::Both {
-            forward = measurement.one_direction(false);
-            &forward
-        } else {
-            measurement
+        ports: Option<ObservedPorts>,
+        asked: &Asked,
+    ) -> Result<Vec<Self>, Problem> {
+        if measurement.spec.direction != Direction::Both {
+            let one = Situation::of_transfer(name.to_owned(), measurement, ports, asked)?;
+            return Ok(vec![one]);
+        }
+        let directions = [(false, "from the client"), (true, "to the client")];
+        let with_streams = directions.into_iter().filter_map(|(reverse, direction)| {
+            let part = measurement.one_direction(reverse);
+            (!part.streams.is_empty()).then_some((part, direction))
+        });
+        let of = |(part, direction): (Measurement, &str)| {
+            let name = if name.is_empty() { String::new() } else { format!("{name}, ") };
+            Situation::of_transfer(name + direction, &part, ports, asked)
         };
+        with_streams.map(of).collect()
+    }
+
+    /// Of a transfer in one direction; `ports` are those of a connection of other programs.
+    fn of_transfer(
+        name: String,
+        m: &Measurement,
+        ports: Option<ObservedPorts>,
+        asked: &Asked,
+    ) -> Result<Self, Problem> {
         let finding = diagnose::explain(m);
         let count = u32::try_from(m.streams.len()).unwrap_or(u32::MAX).max(1);
         let now = finding.throughput_bps;
-        let port = service_port.unwrap_or(m.spec.port);
-        let rtt = rtt(&finding);
-        let is_ssh = port == SSH_PORT;
-        let verdict = verdict(&finding, m, is_ssh.then_some(count));
-        let name_of_control = congestion_name(m);
+        let rtt = measured::rtt(&finding);
+        let limits = verdict::of(&finding, m, ports, count);
+        let shown = measured::congestion_name(m);
         let connections = Connections {
-            congestion: congestion(name_of_control.as_deref()),
-            window: window(&finding, m, count),
-            program_window: is_ssh.then_some(OPENSSH),
+            congestion: congestion(shown.as_deref(), asked)?,
+            window: measured::window(&finding, m, count),
+            program_window: limits.program_window,
             count,
         };
-        let mss = mss(m);
-        let loss = loss(m, mss);
-        let bottleneck = bottleneck(&finding, m, rate, mss);
+        let mss = measured::mss(m);
+        let loss = measured::loss(m, mss);
+        let bottleneck = match asked.rate {
+            Some(rate) => Some(Estimate::exact(given_rate(m, rate, mss, now)?)),
+            None => measured::bottleneck(&finding, m, mss),
+        };
         let path = match (bottleneck, rtt) {
             _ if now == BitRate::ZERO => Err(BoostReason::LimitUnknown),
             (None, _) => Err(BoostReason::RateUnknown),
             (_, None) => Err(BoostReason::RttUnknown),
-            (Some(rate), Some(rtt)) => Ok(LongPath { rate, rtt, loss, mss }),
+            (Some(rate), Some(rtt)) => {
+                let loss = loss.unwrap_or(Estimate::exact(LossRatio::NONE));
+                Ok(LongPath { rate, rtt, loss, mss })
+            }
         };
         let sends = m.spec.direction != Direction::Reverse;
-        let send_window = m.host.tcp_wmem.filter(|_| sends && m.spec.window_bytes.is_none());
-        let known = known(bottleneck, rtt, loss, &connections, name_of_control.as_deref());
-        Situation {
+        let send_window = send_window(m, sends, now, rtt, count);
+        let with_window = Connections {
+            window: connections.window.or(send_window.map(|window| window.in_flight)),
+            ..connections
+        };
+        let congestion_name = shown.or_else(|| asked.congestion.map(|name| name.name().to_owned()));
+        let known = BoostPath {
+            send_buffer: path
+                .as_ref()
+                .ok()
+                .and_then(|path| limiting(send_window, path, &with_window)),
+            ..known(bottleneck, rtt, loss, &connections, congestion_name.as_deref())
+        };
+        let service = ports.map_or(m.spec.port, |ports| ports.service);
+        let port = ports.map_or(m.spec.port, |ports| ports.peer);
+        Ok(Situation {
             name,
             limit: finding.limit,
             confidence: finding.confidence,
-            is_uncertain: is_uncertain(&finding),
+            is_uncertain: limits.is_uncertain || loss.is_none(),
             finding: Some(finding.sentence.clone()),
             now: Some(Estimate::exact(now)),
             path,
             known,
+            rtt,
+            mss,
             connections,
-            verdict,
-            is_encrypted: ENCRYPTED_PORTS.contains(&port),
+            verdict: limits.reason,
+            is_encrypted: ENCRYPTED_PORTS.contains(&service),
             // A file names it, and commands to paste have it.
-            target: Some((m.spec.target.clone(), m.spec.port))
-                .filter(|(host, _)| remote::check_host(host).is_ok()),
+            target: Some(m.spec.target.clone())
+                .filter(|host| remote::check_host(host).is_ok())
+                .map(|host| (host, Some(port).filter(|port| *port > 0 && *port == service))),
             sends,
-            send_window: send_window.map(|[_, _, most]| {
-                share_of_buffer(ByteCount::from_bytes(most), AUTOTUNED_SEND_SHARE)
-            }),
-        }
+            send_window,
+        })
     }
 
     /// The path in the document.
@@ -180,21 +263,97 @@ impl Situation {
         let holds = self.path.as_ref().is_ok_and(|path| boost::holds_path(path, &self.connections));
         self.connections.congestion == Congestion::Bbr && holds
     }
+
+    /// The connections with every window of the hosts, for another congestion control.
+    pub(super) fn with_buffers(&self, congestion: Congestion) -> Connections {
+        let send = self.send_window.map(|window| window.in_flight);
+        Connections { congestion, window: self.connections.window.or(send), ..self.connections }
+    }
+
+    /// The part of a saturated bottleneck that the transfer has, as a path of its own: what remains
+    /// of it for fewer bytes, or from a nearer host.
+    pub(super) fn own_share(&self) -> Result<LongPath, BoostReason> {
+        let now = self.now.filter(|now| now.expected > BitRate::ZERO);
+        let rate = now.ok_or(BoostReason::LimitUnknown)?;
+        let rtt = self.rtt.ok_or(BoostReason::RttUnknown)?;
+        Ok(LongPath { rate, rtt, loss: Estimate::exact(LossRatio::NONE), mss: self.mss })
+    }
+}
+
+/// The payload rate of a given bottleneck, which carried `now`.
+fn given_rate(
+    m: &Measurement,
+    rate: BitRate,
+    mss: ByteCount,
+    now: BitRate,
+) -> Result<BitRate, Problem> {
+    let payload = measured::payload_rate(m, rate, mss);
+    if payload.scaled(CONTRADICTED) >= now {
+        return Ok(payload.max(now));
+    }
+    let message = format!("a rate of {rate} is below the goodput that was measured, {now}");
+    Err(Problem::field(Field::Rate, message, "the bottleneck's rate"))
+}
+
+/// The sending host's buffer: that of the test, of this host, or Linux's default. `None` where the
+/// goodput shows more in flight than the default holds.
+fn send_window(
+    m: &Measurement,
+    sends: bool,
+    now: BitRate,
+    rtt: Option<Estimate<Rtt>>,
+    count: u32,
+) -> Option<SendWindow> {
+    if let Some(window) = m.spec.window_bytes.filter(|window| *window > ByteCount::ZERO) {
+        let buffer = BoostSendBuffer { bytes: window, is_assumed: false };
+        return Some(SendWindow { in_flight: window, buffer });
+    }
+    if let Some([_, _, most]) = m.host.tcp_wmem.filter(|_| sends) {
+        return Some(SendWindow::autotuned(ByteCount::from_bytes(most), false));
+    }
+    let default = SendWindow::autotuned(DEFAULT_SEND_BUFFER, true);
+    let in_flight = rtt.map(|rtt| model::per_stream(model::bdp(now, rtt.expected), count));
+    Some(default).filter(|one| in_flight.is_none_or(|in_flight| in_flight <= one.in_flight))
+}
+
+/// The send buffer, if the path needs more in flight than the connections have.
+fn limiting(
+    window: Option<SendWindow>,
+    path: &LongPath,
+    of: &Connections,
+) -> Option<BoostSendBuffer> {
+    let of = Connections { program_window: None, ..*of };
+    window.map(|window| window.buffer).filter(|_| !boost::holds_path(path, &of))
+}
+
+/// The congestion control of a transfer: the one that it shows, or that was asked for.
+fn congestion(shown: Option<&str>, asked: &Asked) -> Result<Congestion, Problem> {
+    let (Some(name), Some(asked)) = (shown, asked.congestion) else {
+        return Ok(asked.congestion.unwrap_or_else(|| measured::congestion(shown)));
+    };
+    let found = measured::congestion(Some(name));
+    if found == asked {
+        return Ok(found);
+    }
+    let name = untrusted::excerpt(name, 20);
+    let message = format!("the transfer used {name}, not {}", asked.name());
+    Err(Problem::field(Field::Congestion, message, "only where a file does not show it"))
 }
 
 fn known(
     rate: Option<Estimate<BitRate>>,
     rtt: Option<Estimate<Rtt>>,
-    loss: Estimate<LossRatio>,
+    loss: Option<Estimate<LossRatio>>,
     connections: &Connections,
     congestion: Option<&str>,
 ) -> BoostPath {
     BoostPath {
         rate_bps: rate.map(interval),
         rtt_ms: rtt.map(|rtt| interval(rtt.map(Rtt::millis_f64))),
-        loss: interval(loss),
+        loss: loss.map(interval),
         congestion: congestion.map(str::to_owned),
         window_bytes: connections.window,
+        send_buffer: None,
         program_window_bytes: connections.program_window,
         streams: connections.count,
     }
@@ -202,147 +361,4 @@ fn known(
 
 pub(super) fn interval<T: Copy>(of: Estimate<T>) -> PredictionInterval<T> {
     PredictionInterval { expected: of.expected, low: of.low, high: of.high }
-}
-
-/// Why no option helps, or none is predicted; `ssh` is the number of connections to a server of SSH.
-fn verdict(finding: &Finding, m: &Measurement, ssh: Option<u32>) -> Option<BoostReason> {
-    if m.spec.protocol != Protocol::Tcp {
-        return Some(BoostReason::NotTcp);
-    }
-    let waits_for_itself = matches!(
-        finding.limit,
-        None | Some(Limit::Application | Limit::FixedWindow | Limit::SendBuffer | Limit::Unknown)
-    );
-    if let Some(count) = ssh.filter(|_| waits_for_itself)
-        && is_in_flight(finding, OPENSSH.times(u64::from(count)))
-    {
-        return Some(BoostReason::ProgramWindow);
-    }
-    Some(match finding.limit {
-        None | Some(Limit::Unknown) => BoostReason::LimitUnknown,
-        Some(Limit::Application) => BoostReason::Application,
-        Some(Limit::SlowReceiver) => BoostReason::Receiver,
-        Some(Limit::Pacing) => BoostReason::Pacing,
-        Some(Limit::Cpu | Limit::Memory | Limit::PacingTimers) => BoostReason::Cpu,
-        Some(Limit::PathRate | Limit::Aqm) => BoostReason::LineFull,
-        Some(Limit::SharedBottleneck) => BoostReason::Shared,
-        Some(Limit::Policer) => BoostReason::Policed,
-        Some(Limit::Ramp) => BoostReason::TooShort,
-        Some(Limit::EcnMarks) => BoostReason::NoModel,
-        Some(
-            Limit::Reordering
-            | Limit::AckPath
-            | Limit::PathChange
-            | Limit::Outage
-            | Limit::PmtuBlackHole,
-        ) => BoostReason::PathFault,
-        Some(
-            Limit::ReceiveWindow
-            | Limit::WindowScaling
-            | Limit::SendBuffer
-            | Limit::FixedWindow
-            | Limit::CongestionAvoidance
-            | Limit::ShallowQueue
-            | Limit::Loss
-            | Limit::ClusteredLoss,
-        ) => return None,
-    })
-}
-
-/// Returns true if the goodput is that of `window` in flight per RTT.
-fn is_in_flight(finding: &Finding, window: ByteCount) -> bool {
-    let Some(rtt) = finding.loaded_rtt.or(finding.min_rtt) else { return false };
-    let expected = model::window_rate(window, rtt).map_or(0.0, BitRate::as_f64);
-    (finding.throughput_bps.as_f64() / expected - 1.0).abs() <= NEAR_WINDOW
-}
-
-/// Returns true where a cause that no option removes is likely as well.
-fn is_uncertain(finding: &Finding) -> bool {
-    let hidden = |limit: Limit| {
-        matches!(limit, Limit::Application | Limit::SlowReceiver | Limit::Cpu | Limit::Pacing)
-            || limit.is_saturated()
-    };
-    let also = finding.posterior.iter();
-    finding.confidence != Some(Confidence::Sure)
-        || also.filter(|one| one.probability >= ALSO_LIKELY).any(|one| hidden(one.limit))
-}
-
-/// From the shortest one to the one under load, which a split connection of the same rate has too.
-fn rtt(finding: &Finding) -> Option<Estimate<Rtt>> {
-    let least = finding.min_rtt.or(finding.loaded_rtt).filter(|rtt| *rtt > Rtt::ZERO)?;
-    let loaded = finding.loaded_rtt.unwrap_or(least).max(least);
-    Some(Estimate { low: least, expected: least, high: loaded })
-}
-
-/// The bottleneck's payload rate: the one that was given, the lab's, or the transfer's estimate;
-/// `None` where it shows a lower bound alone.
-fn bottleneck(
-    finding: &Finding,
-    m: &Measurement,
-    rate: Option<BitRate>,
-    mss: ByteCount,
-) -> Option<Estimate<BitRate>> {
-    let lab = m.path.as_ref();
-    let mtu = lab.map_or(mss.bytes() + HEADERS, |path| u64::from(path.mtu_bytes));
-    let wire = mtu + lab.map_or(0, |path| u64::from(path.overhead_bytes));
-    let payload = |rate: BitRate| {
-        let share = mss.as_f64() / ByteCount::from_bytes(wire).as_f64();
-        Estimate::exact(rate.scaled(share.min(1.0)))
-    };
-    let known = rate.or(lab.and_then(|path| path.rate_bps)).map(payload);
-    let estimated = || {
-        let found = finding.bottleneck?;
-        Some(Estimate { low: found.low_bps, expected: found.rate_bps, high: found.high_bps? })
-    };
-    known.or_else(estimated).filter(|rate| rate.expected > BitRate::ZERO)
-}
-
-/// Header bytes of a segment: IPv4 and TCP with timestamps (RFC 791, 9293, 7323).
-const HEADERS: u64 = 20 + 20 + 12;
-/// Payload of a full segment on a path of 1500 bytes.
-const USUAL_MSS: u64 = 1448;
-
-fn mss(m: &Measurement) -> ByteCount {
-    let samples = m.streams.iter().flat_map(|stream| &stream.sender);
-    let most = samples.map(|sample| sample.mss_bytes).max().filter(|mss| *mss > 0);
-    ByteCount::from_bytes(most.map_or(USUAL_MSS, u64::from))
-}
-
-/// The lab's loss, or retransmitted over sent segments.
-fn loss(m: &Measurement, mss: ByteCount) -> Estimate<LossRatio> {
-    if let Some(path) = &m.path {
-        return Estimate::exact(path.loss);
-    }
-    let sent: u64 = m.streams.iter().map(|stream| stream.sent_bytes / mss.bytes().max(1)).sum();
-    let lost = m.streams.iter().filter_map(|stream| stream.retransmits).sum();
-    boost::loss_estimate(lost, sent).unwrap_or(Estimate::exact(LossRatio::NONE))
-}
-
-/// The window of each connection, where one limits the transfer.
-fn window(finding: &Finding, m: &Measurement, count: u32) -> Option<ByteCount> {
-    let is_window = matches!(
-        finding.limit?,
-        Limit::ReceiveWindow | Limit::WindowScaling | Limit::SendBuffer | Limit::FixedWindow
-    );
-    let found = diagnose::window_in_flight(m, finding).map(|found| found.window);
-    let in_flight = || {
-        let rtt = finding.loaded_rtt.or(finding.min_rtt)?;
-        Some(model::bdp(finding.throughput_bps, rtt))
-    };
-    let all = found.or_else(in_flight).filter(|_| is_window)?;
-    Some(model::per_stream(all, count))
-}
-
-fn congestion_name(m: &Measurement) -> Option<String> {
-    let of_streams = m.streams.iter().find_map(|stream| stream.congestion.clone());
-    of_streams.or_else(|| m.spec.congestion.clone())
-}
-
-/// The model of a congestion control; CUBIC, the default of every system, where it is not known.
-fn congestion(name: Option<&str>) -> Congestion {
-    match name {
-        Some(name) if name.starts_with("bbr") => Congestion::Bbr,
-        Some("reno") => Congestion::Reno,
-        _ => Congestion::Cubic,
-    }
 }

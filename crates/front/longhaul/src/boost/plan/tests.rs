@@ -1,3 +1,6 @@
+mod files;
+mod links;
+
 use super::*;
 use record::{BoostKind, BoostOption, BoostPlan, BoostReason, Limit};
 use std::path::{Path, PathBuf};
@@ -61,8 +64,10 @@ fn a_small_window_gains_by_a_pair_and_not_by_a_route() {
 
 #[test]
 fn bbr_with_buffers_gains_nothing_and_says_so() {
-    let bbr =
-        of_link("rate=1gbit,rtt=100ms,loss=0.1%", |link| link.congestion = model::Congestion::Bbr);
+    let bbr = of_link("rate=1gbit,rtt=100ms,loss=0.1%", |link| {
+        link.congestion = model::Congestion::Bbr;
+        link.window = Some("64MiB".parse().unwrap());
+    });
     for one in &bbr.options {
         assert_eq!(one.reason, Some(BoostReason::AlreadyBbr), "{one:?}");
         assert!((0.95..1.05).contains(&one.factor.unwrap().expected), "{one:?}");
@@ -128,7 +133,7 @@ fn corpus() -> Vec<PathBuf> {
 
 fn check(file: &Path) -> usize {
     let mut request = PlanRequest::new(PlanSource::File(PlannedFile::new(file)));
-    request.rate = Some("10gbit".parse().unwrap());
+    request.rate = Some("100gbit".parse().unwrap());
     request.settings.edge_rtt = Some("4ms".parse().unwrap());
     request.settings.compressible = Some(3.0);
     // A capture of which nothing can be told is an error, and no panic.
@@ -176,9 +181,11 @@ fn a_file_adds_no_words_to_commands() {
         ("", false),
     ] {
         measurement.spec.target = name.to_owned();
-        let situation = Situation::of_transfer(String::new(), &measurement, None, None);
+        let asked = Asked::default();
+        let all = Situation::of_measurement("", &measurement, None, &asked).unwrap();
+        let situation = &all[0];
         assert_eq!(situation.target.is_some(), is_host, "{name}");
-        let command = commands::copy(&situation).remove(0);
+        let command = commands::copy(situation).remove(0);
         assert!(is_host || command == "longhaul copy FILE HOST:", "{command}");
     }
 }

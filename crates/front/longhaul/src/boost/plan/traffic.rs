@@ -1,8 +1,9 @@
 //! The bytes of a capture that no pair accelerates.
 
 use super::situation::ENCRYPTED_PORTS;
-use capture::conversations::Conversations;
-use capture::dissect::FlowKey;
+use crate::pcap::Capture;
+use capture::dissect::{FlowKey, Protocol};
+use capture::hierarchy::Row;
 use record::TrafficShares;
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -23,8 +24,10 @@ struct Carried {
     bytes: u64,
 }
 
-/// The shares of all TCP and UDP conversations; `None` without any.
-pub(super) fn shares(conversations: &Conversations) -> Option<TrafficShares> {
+/// The shares of all TCP and UDP conversations; `None` without any. Those in a tunnel over UDP count
+/// once, as what they are.
+pub(super) fn shares(capture: &Capture) -> Option<TrafficShares> {
+    let conversations = &capture.conversations;
     let (mut tcp, mut encrypted, mut quic, mut other) = (0u64, 0u64, 0u64, 0u64);
     let mut carried = Vec::new();
     for one in conversations.tcp().iter() {
@@ -46,6 +49,7 @@ pub(super) fn shares(conversations: &Conversations) -> Option<TrafficShares> {
         let of = if has_port(&one.key, &[QUIC_PORT]) { &mut quic } else { &mut other };
         *of = of.saturating_add(bytes);
     }
+    let other = other.saturating_sub(tunnelled(&capture.hierarchy.rows()));
     let all = tcp.saturating_add(quic).saturating_add(other);
     (all > 0).then(|| TrafficShares {
         bytes: ByteCount::from_bytes(all),
@@ -55,6 +59,23 @@ pub(super) fn shares(conversations: &Conversations) -> Option<TrafficShares> {
         parallel_tcp: share(parallel_bytes(&carried), all),
         encrypted_tcp: share(encrypted, all),
     })
+}
+
+/// Bytes of TCP and UDP within UDP, which are counted as the outer conversation's as well.
+fn tunnelled(rows: &[Row]) -> u64 {
+    // The depths of the UDP headers around a row.
+    let mut outer: Vec<usize> = Vec::new();
+    let mut bytes = 0u64;
+    for row in rows {
+        outer.retain(|depth| *depth < row.depth);
+        if matches!(row.protocol, Protocol::Tcp | Protocol::Udp) && !outer.is_empty() {
+            bytes = bytes.saturating_add(row.bytes);
+        }
+        if row.protocol == Protocol::Udp {
+            outer.push(row.depth);
+        }
+    }
+    bytes
 }
 
 fn has_port(key: &FlowKey, ports: &[u16]) -> bool {
@@ -109,5 +130,29 @@ mod tests {
         assert_eq!(parallel_bytes(&[first, carried(3, 10, 100, 900)]), 0);
         assert_eq!(parallel_bytes(&[first, carried(2, 0, 100, 50)]), 50);
         assert_eq!(parallel_bytes(&[]), 0);
+    }
+
+    #[test]
+    fn what_a_tunnel_carries_counts_once() {
+        let row = |depth: usize, protocol: Protocol, bytes: u64| Row {
+            depth,
+            protocol,
+            frames: 1,
+            bytes,
+            own_bytes: 0,
+            end_frames: 0,
+            end_bytes: 0,
+        };
+        let rows = [
+            row(3, Protocol::Tcp, 1_000),
+            row(3, Protocol::Udp, 900),
+            row(4, Protocol::Geneve, 500),
+            row(7, Protocol::Tcp, 400),
+            row(7, Protocol::Udp, 100),
+            // Beside it: TCP over GRE, and QUIC.
+            row(3, Protocol::Gre, 300),
+            row(5, Protocol::Tcp, 300),
+        ];
+        assert_eq!(tunnelled(&rows), 500);
     }
 }
