@@ -19,9 +19,9 @@ use std::time::{Duration, Instant};
 /// Interval at which timeouts and stop flags are checked.
 const SWEEP: Duration = Duration::from_millis(250);
 const WAKE: u64 = u64::MAX;
-/// A lane on which nothing has moved for so long is asked whether its peer is gone, and again at
-/// this interval.
-const PEER_CHECK: Duration = Duration::from_secs(5);
+/// Interval at which the kernel is asked for each lane whether its peer is gone. Traffic is no reason
+/// not to ask: what the local side sends moves into the send buffer of a dead lane, too.
+pub(crate) const PEER_CHECK: Duration = Duration::from_secs(5);
 
 /// Reports an event; must not wait.
 pub(crate) type Report<'a> = &'a (dyn Fn(Event) + Sync);
@@ -329,9 +329,8 @@ impl EventLoop {
         let lanes = self.relays.iter_mut().enumerate();
         let lost = lanes.filter_map(|(id, relay)| {
             let relay = relay.as_mut()?;
-            let moved = relay.flow.as_ref().map_or(relay.last_used, |flow| flow.last_active);
-            let quiet = now.saturating_duration_since(moved.max(relay.checked));
-            if quiet < PEER_CHECK || !relay.socket.is_connected {
+            let since = now.saturating_duration_since(relay.checked);
+            if since < PEER_CHECK || !relay.socket.is_connected {
                 return None;
             }
             relay.checked = now;

@@ -3,6 +3,7 @@
 mod accept;
 mod targets;
 
+use crate::address_share::{AddressShares, ShareTicket};
 use crate::counters::{Counters, Totals};
 use crate::event_loop::{Ending, Report, prepare};
 use crate::keys::FarKeys;
@@ -32,6 +33,8 @@ pub(crate) struct NewLane {
     pub(crate) stream: TcpStream,
     pub(crate) peer: SocketAddr,
     pub(crate) tls: Option<Box<rustls::Connection>>,
+    /// Counts it for near's address.
+    pub(crate) share: ShareTicket,
 }
 
 /// A far box.
@@ -65,6 +68,7 @@ impl Far {
     ) -> Result<(), BoostError> {
         let _ = host::limits::raise_open_files();
         let (threads, inboxes) = prepare(self.config.threads, &self.counters)?;
+        let by_address = AddressShares::new(self.config.max_lanes);
         std::thread::scope(|scope| {
             let resolver = Resolver::start(scope, ending.stop).map_err(BoostError::Socket)?;
             for (thread, inbox) in threads.into_iter().zip(&inboxes) {
@@ -83,11 +87,11 @@ impl Far {
             }
             for listener in listeners {
                 let inboxes = inboxes.clone();
-                let (config, counters) = (&self.config, &*self.counters);
+                let (config, by_address) = (&self.config, &by_address);
                 std::thread::Builder::new()
                     .name("accept".to_owned())
                     .spawn_scoped(scope, move || {
-                        let sink = accept::Sink { config, inboxes, counters, report };
+                        let sink = accept::Sink { config, inboxes, by_address, report };
                         accept::accept(&listener, &sink, ending);
                     })
                     .map_err(BoostError::Socket)?;

@@ -21,12 +21,14 @@
 //! | [`policy`] | where far may connect |
 //! | [`destination`] | the policy of `--allow`: classes of addresses, rules |
 //! | [`keys`] | the keys of a pair |
+//! | `address_share` | what one address may have of the flows and lanes of a box |
 //! | `event_loop` | one thread: sockets, relays, timers |
 //! | `relay` | one lane with its flow: moves bytes between two sockets |
 //!
 //! A thread for each core runs an event loop; flows are shared out among them and stay there.
 //! Other threads accept connections and resolve names.
 
+mod address_share;
 mod counters;
 pub mod destination;
 pub mod dns;

@@ -1,5 +1,6 @@
 //! The side of a flow that is not the lane: the application at near, the target at far.
 
+use crate::address_share::ShareTicket;
 use crate::ingress::Negotiation;
 use host::edge_poller::Edge;
 use host::splice::Pipe;
@@ -112,6 +113,8 @@ pub(crate) struct LocalFlow {
     pub(crate) to_lane: ToLane,
     pub(crate) to_local: ToLocal,
     pub(crate) peer: SocketAddr,
+    /// Near: counts it for its application's address until it is reported.
+    pub(crate) share: Option<ShareTicket>,
     pub(crate) target: Target,
     pub(crate) began: Instant,
     pub(crate) last_active: Instant,
@@ -132,6 +135,7 @@ impl LocalFlow {
             to_lane: ToLane::default(),
             to_local: ToLocal::default(),
             peer,
+            share: None,
             target,
             began: now,
             last_active: now,

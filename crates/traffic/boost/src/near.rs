@@ -8,6 +8,7 @@ mod accept;
 mod lanes;
 mod share;
 
+use crate::address_share::{AddressShares, ShareTicket};
 use crate::counters::{Counters, Totals};
 use crate::event_loop::{Ending, Report, prepare};
 use crate::ingress::{Ingress, Negotiation};
@@ -56,6 +57,8 @@ pub(crate) struct NewFlow {
     pub(crate) negotiation: Box<dyn Negotiation>,
     /// The first bytes for the target.
     pub(crate) early: Vec<u8>,
+    /// Counts it for its application's address.
+    pub(crate) share: ShareTicket,
 }
 
 /// A near box.
@@ -93,6 +96,7 @@ impl Near {
         let shares = Shares::new(inboxes.len());
         // Limits are those of the box, however many listeners it has.
         let counts = HandshakeCounts::default();
+        let by_address = AddressShares::new(self.config.max_flows);
         std::thread::scope(|scope| {
             for (index, thread) in threads.into_iter().enumerate() {
                 let place = (&shares, index);
@@ -104,12 +108,11 @@ impl Near {
             }
             for listener in listeners {
                 let (inboxes, counters, shares) = (inboxes.clone(), &self.counters, &shares);
-                let counts = &counts;
-                let max_flows = self.config.max_flows;
+                let (counts, by_address) = (&counts, &by_address);
                 std::thread::Builder::new()
                     .name("accept".to_owned())
                     .spawn_scoped(scope, move || {
-                        let sink = accept::Sink { inboxes, shares, counters, max_flows, report };
+                        let sink = accept::Sink { inboxes, shares, counters, by_address, report };
                         accept::accept(listener, counts, &sink, ending);
                     })
                     .map_err(BoostError::Socket)?;

@@ -12,6 +12,7 @@
 mod to_lane;
 mod to_local;
 
+use crate::address_share::ShareTicket;
 use crate::counters::Counters;
 use crate::lane_socket::LaneSocket;
 use crate::local_flow::{FlowEnd, FlowSummary, Local, LocalFlow};
@@ -89,6 +90,8 @@ pub(crate) struct Relay {
     preface: Option<Vec<u8>>,
     pub(crate) flow: Option<LocalFlow>,
     pub(crate) peer: SocketAddr,
+    /// Far: counts it for near's address.
+    pub(crate) share: Option<ShareTicket>,
     pub(crate) was_ready: bool,
     has_failed: bool,
     /// Found between turns, for the next one.
@@ -120,6 +123,7 @@ impl Relay {
             preface: Some(Vec::new()),
             flow: None,
             peer,
+            share: None,
             was_ready: false,
             has_failed: false,
             end: None,
@@ -373,6 +377,7 @@ impl Relay {
         }
         if !flow.is_reported {
             flow.is_reported = true;
+            flow.share = None;
             flow.last_active = tools.now;
             notices.push(Notice::FlowEnded(flow.summary(self.role == Role::Near, tools.now)));
         }

@@ -1,7 +1,7 @@
 //! Connections of near boxes until they have proved their key: one thread for a listener.
 
 use super::{FarConfig, NewLane};
-use crate::counters::Counters;
+use crate::address_share::{AddressShares, Full};
 use crate::event::Event;
 use crate::event_loop::{Ending, Inbox, Report};
 use crate::far::targets::Job;
@@ -26,7 +26,7 @@ const POLL: Duration = Duration::from_millis(100);
 pub(super) struct Sink<'a> {
     pub(super) config: &'a FarConfig,
     pub(super) inboxes: Vec<Inbox<Job>>,
-    pub(super) counters: &'a Counters,
+    pub(super) by_address: &'a AddressShares,
     pub(super) report: Report<'a>,
 }
 
@@ -185,9 +185,13 @@ pub(super) fn accept(listener: &TcpListener, sink: &Sink<'_>, ending: Ending<'_>
     let refused = |peer, why: String| (sink.report)(Event::LaneRefused { peer, why });
     let mut ended = |ended: Ended<Greeting<'_>>| match ended {
         Ended::Complete(_, own, Ok(())) => {
-            if sink.counters.active_lanes.get() >= sink.config.max_lanes {
-                return refused(own.peer, "too many lanes".to_owned());
-            }
+            let share = match sink.by_address.take(own.peer.ip()) {
+                Ok(share) => share,
+                Err(Full::Limit) => return refused(own.peer, "too many lanes".to_owned()),
+                Err(Full::Share) => {
+                    return refused(own.peer, "too many lanes of this address".to_owned());
+                }
+            };
             let tls = match own.stage {
                 Stage::Tls(tls) => Some(Box::new(Connection::Server(*tls))),
                 Stage::Plain | Stage::Preamble => None,
@@ -195,7 +199,7 @@ pub(super) fn accept(listener: &TcpListener, sink: &Sink<'_>, ending: Ending<'_>
             let inbox = sink.inboxes.get(next % sink.inboxes.len().max(1));
             next = next.wrapping_add(1);
             if let Some(inbox) = inbox {
-                inbox.put(Job::Lane(NewLane { stream: own.stream, peer: own.peer, tls }));
+                inbox.put(Job::Lane(NewLane { stream: own.stream, peer: own.peer, tls, share }));
             }
         }
         Ended::Complete(_, own, Err(why)) => refused(own.peer, why),

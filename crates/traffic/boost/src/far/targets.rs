@@ -198,9 +198,10 @@ impl Side for FarSide<'_> {
 
     fn job(&mut self, job: Job, event_loop: &mut EventLoop) {
         match job {
-            Job::Lane(NewLane { stream, peer, tls }) => {
+            Job::Lane(NewLane { stream, peer, tls, share }) => {
                 let socket = LaneSocket::accepted(stream, tls, Arc::clone(self.counters));
-                let relay = Relay::greeted(Role::Far, socket, peer, event_loop.now);
+                let mut relay = Relay::greeted(Role::Far, socket, peer, event_loop.now);
+                relay.share = Some(share);
                 // Without descriptors the lane is closed, and near learns of that.
                 let _ = event_loop.add(relay);
             }

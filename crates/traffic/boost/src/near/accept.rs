@@ -2,6 +2,7 @@
 
 use super::share::Shares;
 use super::{Listener, NewFlow};
+use crate::address_share::{AddressShares, Full, ShareTicket};
 use crate::counters::Counters;
 use crate::event::Event;
 use crate::event_loop::{Ending, Inbox, Report};
@@ -28,7 +29,7 @@ pub(super) struct Sink<'a> {
     pub(super) inboxes: Vec<Inbox<NewFlow>>,
     pub(super) shares: &'a Shares,
     pub(super) counters: &'a Counters,
-    pub(super) max_flows: u64,
+    pub(super) by_address: &'a AddressShares,
     pub(super) report: Report<'a>,
 }
 
@@ -124,9 +125,9 @@ pub(super) fn accept(
         };
         match ended {
             Ended::Complete(_, own, Outcome::Open(target)) => {
-                if let Some(own) = sink.admit(own) {
-                    let Negotiating { stream, peer, negotiation, input, .. } = own;
-                    let flow = NewFlow { stream, peer, target, negotiation, early: input };
+                if let Some((own, share)) = sink.admit(own) {
+                    let Negotiating { stream, peer, negotiation, input: early, .. } = own;
+                    let flow = NewFlow { stream, peer, target, negotiation, early, share };
                     if let Some(inbox) = sink.inboxes.get(sink.shares.choose()) {
                         inbox.put(flow);
                     }
@@ -153,17 +154,24 @@ fn prepare(stream: &TcpStream) -> io::Result<SocketAddr> {
 
 impl Sink<'_> {
     /// Counts a flow, if there is room for one more.
-    fn admit<'a>(&self, mut own: Negotiating<'a>) -> Option<Negotiating<'a>> {
-        if self.counters.active_flows.get() < self.max_flows {
-            self.counters.active_flows.increment();
-            self.counters.flows.increment();
-            return Some(own);
-        }
+    fn admit<'a>(&self, mut own: Negotiating<'a>) -> Option<(Negotiating<'a>, ShareTicket)> {
+        let full = match self.by_address.take(own.peer.ip()) {
+            Ok(share) => {
+                self.counters.active_flows.increment();
+                self.counters.flows.increment();
+                return Some((own, share));
+            }
+            Err(full) => full,
+        };
         if let Some(reply) = own.negotiation.refused(Refusal::Busy) {
             answer(&own.stream, &reply);
         }
         self.counters.refused.increment();
-        (self.report)(Event::RequestRefused { peer: own.peer, why: "too many flows".to_owned() });
+        let why = match full {
+            Full::Limit => "too many flows",
+            Full::Share => "too many flows of this address",
+        };
+        (self.report)(Event::RequestRefused { peer: own.peer, why: why.to_owned() });
         None
     }
 }

@@ -134,9 +134,9 @@ impl<'a> NearSide<'a> {
     }
 
     fn open(&self, relay: &mut Relay, flow: NewFlow, now: Instant) {
-        let NewFlow { stream, peer, target, negotiation, early } = flow;
+        let NewFlow { stream, peer, target, negotiation, early, share } = flow;
         let mut local = LocalFlow::new(Local::Connected(stream), peer, target, now);
-        local.negotiation = Some(negotiation);
+        (local.negotiation, local.share) = (Some(negotiation), Some(share));
         relay.open(local, &early, self.counters);
     }
 

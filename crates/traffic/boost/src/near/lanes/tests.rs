@@ -1,7 +1,8 @@
 //! The lanes of a thread of near, in virtual time, against a far that each test plays.
 
 use super::*;
-use crate::event_loop::{Inbox, Prepared};
+use crate::address_share::AddressShares;
+use crate::event_loop::{Inbox, PEER_CHECK, Prepared};
 use crate::ingress::Accepted;
 use crate::{Ingress, LaneOptions, PortForward, Timeouts};
 use host::lock::lock;
@@ -127,7 +128,9 @@ impl Stage {
         let ingress = PortForward("192.0.2.1:1".parse().unwrap());
         let negotiation = ingress.begin(Accepted { peer, local: address });
         let target = ingress.0;
-        self.inbox.put(NewFlow { stream, peer, target, negotiation, early: Vec::new() });
+        let share = AddressShares::new(1).take(peer.ip()).unwrap();
+        let early = Vec::new();
+        self.inbox.put(NewFlow { stream, peer, target, negotiation, early, share });
         application
     }
 
@@ -232,6 +235,24 @@ fn an_address_that_fails_is_left_once_however_many_lanes_show_it() {
         assert_eq!((waiting(&first), waiting(&second)), (0, lanes), "they are closed");
         stage.serve();
         assert_eq!((stage.lanes(), stage.side.pause), (0, 2 * FIRST_PAUSE));
+    }
+}
+
+#[test]
+fn a_lane_is_asked_for_its_peer_while_the_application_sends() {
+    let (listener, address) = listener();
+    let mut stage = Stage::new(vec![address], 0);
+    let mut application = stage.flow();
+    let _far = stage.accept(&listener);
+    let second = Duration::from_secs(1);
+    for _ in 0..4 * PEER_CHECK.as_secs() {
+        application.write_all(b"x").unwrap();
+        stage.pass(second);
+        let event_loop = stage.thread.event_loop();
+        let now = event_loop.now;
+        let relay = event_loop.get(0).unwrap();
+        let sent = relay.flow.as_ref().unwrap().last_active;
+        assert!(now - sent < 2 * second && now - relay.checked <= PEER_CHECK);
     }
 }
 
