@@ -2,13 +2,18 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A number that only grows, or a gauge.
+/// A counter, or a gauge.
 #[derive(Debug, Default)]
 pub(crate) struct Counter(AtomicU64);
 
 impl Counter {
     pub(crate) fn add(&self, more: usize) {
         self.0.fetch_add(u64::try_from(more).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// Takes back what was added.
+    pub(crate) fn subtract(&self, less: usize) {
+        self.0.fetch_sub(u64::try_from(less).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
     pub(crate) fn increment(&self) {

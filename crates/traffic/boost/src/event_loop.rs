@@ -3,7 +3,7 @@
 use crate::BoostError;
 use crate::counters::Counters;
 use crate::event::Event;
-use crate::local_flow::{FlowEnd, Local};
+use crate::local_flow::{FlowEnd, Local, LocalFlow};
 use crate::pipes::PipePool;
 use crate::relay::{LaneEnd, Notice, Pumped, Relay, SCRATCH_BYTES, Tools};
 use host::clock;
@@ -44,8 +44,14 @@ pub(crate) trait Side {
 
     fn notice(&mut self, id: usize, notice: Notice, event_loop: &mut EventLoop);
 
-    /// A lane was closed; its flow has been reset.
-    fn lane_ended(&mut self, id: usize, relay: Relay, end: LaneEnd, event_loop: &mut EventLoop);
+    /// A lane was closed; its flow has been reset, or is `unproven`: far never took the lane.
+    fn lane_ended(
+        &mut self,
+        id: usize,
+        ended: EndedLane,
+        unproven: Option<LocalFlow>,
+        event_loop: &mut EventLoop,
+    );
 
     /// Why a lane is to be closed now.
     fn overdue(&self, relay: &Relay, id: usize, now: Instant) -> Option<Overdue>;
@@ -54,6 +60,12 @@ pub(crate) trait Side {
     fn sweep(&mut self, event_loop: &mut EventLoop);
 
     fn drain_timeout(&self) -> Duration;
+}
+
+/// A lane that was closed.
+pub(crate) struct EndedLane {
+    pub(crate) relay: Relay,
+    pub(crate) end: LaneEnd,
 }
 
 /// A timeout that has passed.
@@ -194,13 +206,14 @@ impl EventLoop {
             }
             ready.push(id);
         }
-        while let Ok(job) = jobs.try_recv() {
-            side.job(job, self);
-        }
         ready.sort_unstable();
         ready.dedup();
         for id in ready {
             self.pump(id, side);
+        }
+        // Lanes that have failed by now are gone: new flows get others.
+        while let Ok(job) = jobs.try_recv() {
+            side.job(job, self);
         }
     }
 
@@ -308,6 +321,14 @@ impl EventLoop {
             LaneEnd::Failed(why) => FlowEnd::LaneFailed(why.clone()),
             LaneEnd::ClosedByPeer | LaneEnd::Closed => of_flow,
         };
+        let unproven = match end {
+            LaneEnd::Failed(_) | LaneEnd::ClosedByPeer => relay.take_unproven(),
+            LaneEnd::Closed => None,
+        };
+        if let Some(stream) = unproven.as_ref().and_then(LocalFlow::connected) {
+            // Fails if it could not be watched.
+            let _ = self.poller.remove(stream);
+        }
         if relay.flow.as_ref().is_some_and(|flow| !flow.is_opened) {
             relay.answer_refusal(lane::Refusal::Unreachable);
         }
@@ -320,7 +341,7 @@ impl EventLoop {
         if let Some(summary) = relay.abandon(of_flow, &mut tools) {
             side.notice(id, Notice::FlowEnded(summary), self);
         }
-        side.lane_ended(id, relay, end, self);
+        side.lane_ended(id, EndedLane { relay, end }, unproven, self);
     }
 
     /// Finds peers that are gone, which have not closed their lanes.

@@ -7,6 +7,7 @@
 mod accept;
 mod lanes;
 mod share;
+mod unplaced;
 
 use crate::address_share::{AddressShares, ShareTicket};
 use crate::counters::{Counters, Totals};

@@ -149,6 +149,18 @@ impl Relay {
         self.flow.is_none() && self.state.is_free()
     }
 
+    /// True if it may carry a flow, as far as is known: nothing has arrived that was not looked at.
+    pub(crate) fn takes_flow(&self) -> bool {
+        self.is_free() && !self.has_failed && self.end.is_none() && !self.socket.readable
+    }
+
+    /// Near: the flow of a lane that has failed before far took it, for another lane.
+    pub(crate) fn take_unproven(&mut self) -> Option<LocalFlow> {
+        let is_unproven = self.role == Role::Near && !self.was_ready;
+        let is_whole = |flow: &LocalFlow| flow.connected().is_some() && !flow.has_failed;
+        self.flow.take_if(|flow| is_unproven && is_whole(flow))
+    }
+
     /// True once the peer's key is proved, and that it takes the lane.
     pub(crate) const fn is_ready(&self) -> bool {
         self.preface.is_none()
@@ -173,6 +185,7 @@ impl Relay {
             self.send(&Message::Data(length))?;
             self.socket.queue().extend_from_slice(early);
             self.state.sent(length);
+            self.keep_unproven(early);
             counters.to_lane.add(early.len());
             if let Some(flow) = &mut self.flow {
                 flow.to_lane.bytes += u64::from(length);
@@ -299,6 +312,9 @@ impl Relay {
             progress |= self.settle(tools, notices)?;
             if self.is_ready() && !self.was_ready {
                 self.was_ready = true;
+                if let Some(flow) = &mut self.flow {
+                    flow.to_lane.unproven = Vec::new();
+                }
                 tools.counters.lanes.increment();
                 notices.push(Notice::LaneReady);
                 progress = true;

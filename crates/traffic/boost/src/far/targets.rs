@@ -2,10 +2,10 @@
 
 use super::{FarConfig, NewLane};
 use crate::counters::Counters;
-use crate::event_loop::{Ending, EventLoop, Inbox, Overdue, Report, Side, flow_ended};
+use crate::event_loop::{EndedLane, Ending, EventLoop, Inbox, Overdue, Report, Side, flow_ended};
 use crate::lane_socket::LaneSocket;
-use crate::local_flow::Local;
-use crate::relay::{LaneEnd, Notice, Relay};
+use crate::local_flow::{Local, LocalFlow};
+use crate::relay::{Notice, Relay};
 use crate::resolver::{self, Resolver};
 use crate::sockets;
 use lane::{Refusal, Role, Target, TargetHost};
@@ -231,7 +231,13 @@ impl Side for FarSide<'_> {
         }
     }
 
-    fn lane_ended(&mut self, id: usize, _relay: Relay, _end: LaneEnd, _loop: &mut EventLoop) {
+    fn lane_ended(
+        &mut self,
+        id: usize,
+        _ended: EndedLane,
+        _unproven: Option<LocalFlow>,
+        _event_loop: &mut EventLoop,
+    ) {
         self.attempts.remove(&id);
     }
 

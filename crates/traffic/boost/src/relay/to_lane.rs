@@ -7,6 +7,10 @@ use lane::{Message, Role};
 use std::io::{ErrorKind, Read};
 use std::net::TcpStream;
 
+/// Bytes that may be sent before far has taken the lane, with one read more: what a first flight
+/// carries, and more.
+const MAX_UNPROVEN: usize = 64 << 10;
+
 /// What was read from the local socket.
 enum Taken {
     /// So many bytes at the start of the buffer.
@@ -31,6 +35,7 @@ impl Relay {
             return Ok(true);
         }
         let (may_send, at_far) = (self.state.may_send(), self.role == Role::Far);
+        let is_ready = self.is_ready();
         let Some(flow) = self.flow.as_mut().filter(|_| may_send) else {
             return self.reset_if_failed();
         };
@@ -42,11 +47,12 @@ impl Relay {
             self.send(&Message::End)?;
             return Ok(true);
         }
-        if !flow.readable || (at_far && !flow.is_opened) {
+        let waits = !is_ready && flow.to_lane.unproven.len() >= MAX_UNPROVEN;
+        if !flow.readable || waits || (at_far && !flow.is_opened) {
             return self.reset_if_failed();
         }
         let Some(stream) = flow.connected() else { return Ok(false) };
-        let splices = self.socket.is_plain() && flow.to_lane.is_bulk;
+        let splices = is_ready && self.socket.is_plain() && flow.to_lane.is_bulk;
         match take(stream, splices, self.socket.is_plain(), tools) {
             Taken::Nothing | Taken::End if flow.has_failed => {
                 self.local_reset()?;
@@ -68,6 +74,7 @@ impl Relay {
                 flow.to_lane.is_bulk = count >= COPY_BYTES;
                 self.announce(count, tools)?;
                 let payload = tools.scratch.get(..count).unwrap_or_default();
+                self.keep_unproven(payload);
                 self.socket.send_copied(payload).map_err(LaneEnd::failed)?;
                 self.state.sent(u32::try_from(count).unwrap_or(u32::MAX));
                 Ok(true)
@@ -91,6 +98,14 @@ impl Relay {
         }
         self.local_reset()?;
         Ok(true)
+    }
+
+    /// Near: keeps a copy of what far may never take.
+    pub(super) fn keep_unproven(&mut self, payload: &[u8]) {
+        let is_unproven = !self.is_ready();
+        if let Some(flow) = self.flow.as_mut().filter(|_| is_unproven) {
+            flow.to_lane.unproven.extend_from_slice(payload);
+        }
     }
 
     /// Queues the header of a run, and counts it.
