@@ -17,11 +17,18 @@ use crate::keys::PairKey;
 use crate::sockets::LaneOptions;
 use crate::{BoostError, Timeouts};
 use connection_limits::HandshakeCounts;
+use host::stop::StopFlag;
 use lane::Target;
 use lanes::NearSide;
 use share::Shares;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
+use std::time::Duration;
+
+/// Addresses of far that are waited for at its start.
+const MAX_ADDRESSES: u32 = 8;
+/// Time that threads may take beside the timeouts of lanes.
+const REACH_MARGIN: Duration = Duration::from_secs(5);
 
 /// Settings of the near box.
 #[derive(Debug, Clone)]
@@ -66,6 +73,7 @@ pub(crate) struct NewFlow {
 #[derive(Debug)]
 pub struct Near {
     config: NearConfig,
+    has_no_applications: StopFlag,
     counters: Arc<Counters>,
 }
 
@@ -73,7 +81,19 @@ impl Near {
     /// A box that has carried nothing.
     #[must_use]
     pub fn new(config: NearConfig) -> Self {
-        Near { config, counters: Arc::default() }
+        Near { config, has_no_applications: StopFlag::new(), counters: Arc::default() }
+    }
+
+    /// Tells the box that no application is left to receive anything: from here on, a flow that its
+    /// application has ended is over once its target has got everything, and FIN.
+    pub fn applications_have_ended(&self) {
+        self.has_no_applications.raise();
+    }
+
+    /// Time until a far box is reached, or every address of it has failed.
+    pub(crate) fn reach_timeout(&self) -> Duration {
+        let addresses = u32::try_from(self.config.far.len()).unwrap_or(u32::MAX);
+        REACH_MARGIN + lanes::CONNECT_TIMEOUT * addresses.clamp(1, MAX_ADDRESSES)
     }
 
     /// What it has carried so far.
@@ -102,6 +122,7 @@ impl Near {
             for (index, thread) in threads.into_iter().enumerate() {
                 let place = (&shares, index);
                 let mut side = NearSide::new(&self.config, place, &self.counters, ending, report);
+                side.has_no_applications = self.has_no_applications.clone();
                 std::thread::Builder::new()
                     .name("boost".to_owned())
                     .spawn_scoped(scope, move || thread.run(&mut side, ending))

@@ -98,6 +98,8 @@ pub(crate) struct Relay {
     end: Option<LaneEnd>,
     connect_failure: Option<io::Error>,
     pong_due: bool,
+    /// Near: the lane has ended towards far.
+    has_left: bool,
     /// Flows that it has carried.
     pub(crate) flows: u64,
     pub(crate) since: Instant,
@@ -129,6 +131,7 @@ impl Relay {
             end: None,
             connect_failure: None,
             pong_due: false,
+            has_left: false,
             flows: 0,
             since: now,
             last_used: now,
@@ -197,7 +200,28 @@ impl Relay {
 
     /// True while a `Ping` would be sent at once: not within a run, nor behind others.
     pub(crate) fn may_ping(&self) -> bool {
-        self.is_ready() && self.state.is_between_messages() && self.socket.is_flushed()
+        self.is_ready()
+            && !self.has_left
+            && self.state.is_between_messages()
+            && self.socket.is_flushed()
+    }
+
+    /// Near: true if everything of the application is on its way to its target, and FIN.
+    pub(crate) fn may_leave(&self) -> bool {
+        let is_done = !self.has_left && !self.state.may_send() && self.socket.is_flushed();
+        is_done && self.flow.as_ref().is_some_and(|flow| flow.is_opened && !flow.is_gone())
+    }
+
+    /// Near: ends the lane behind the flow's last byte. Far reads that end once the target has taken
+    /// all before it, and closes the lane.
+    pub(crate) fn leave(&mut self) {
+        self.has_left = true;
+        let left = self.socket.end().map_err(LaneEnd::failed);
+        self.fails_with(left);
+        if let Some(flow) = &mut self.flow {
+            flow.local = Local::Gone;
+            flow.end.get_or_insert(FlowEnd::Orderly);
+        }
     }
 
     /// Near: asks whether far is still there, and tells it that near is.

@@ -11,6 +11,7 @@ use crate::local_flow::{FlowEnd, FlowSummary, Local, LocalFlow};
 use crate::relay::{LaneEnd, Notice, Relay, answer};
 use crate::sockets;
 use host::clock;
+use host::stop::StopFlag;
 use lane::{Refusal, Role};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -23,7 +24,7 @@ const MAX_CONNECTING: usize = 256;
 /// Those of one thread.
 const MAX_CONNECTING_OF_THREAD: usize = 64;
 /// Timeout of a lane until far has taken it, and of a flow that waits for one.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Timeout of a flow until far's answer to `Open`: it waits for a lane, the lane is connected, far
 /// resolves and connects, each within 10 s.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(40);
@@ -49,6 +50,8 @@ pub(super) struct NearSide<'a> {
     counters: &'a Arc<Counters>,
     ending: Ending<'a>,
     report: Report<'a>,
+    /// Raised once nobody is left who receives.
+    pub(super) has_no_applications: StopFlag,
     /// Free lanes; the last used one is the last.
     free: Vec<usize>,
     connecting: usize,
@@ -82,6 +85,7 @@ impl<'a> NearSide<'a> {
             counters,
             ending,
             report,
+            has_no_applications: StopFlag::new(),
             free: Vec::new(),
             connecting: 0,
             most_connecting: most_connecting(config.threads),
@@ -425,6 +429,9 @@ impl Side for NearSide<'_> {
                 event_loop.wake(id);
             }
         }
+        if self.has_no_applications.is_raised() {
+            leave(event_loop);
+        }
         self.refuse_late(now);
         self.place_waiting(event_loop);
         if self.is_ending() || now < self.retry_at {
@@ -445,6 +452,18 @@ impl Side for NearSide<'_> {
 
     fn drain_timeout(&self) -> Duration {
         self.config.timeouts.drain
+    }
+}
+
+/// Leaves the flows to far that wait for nothing but what their targets send.
+fn leave(event_loop: &mut EventLoop) {
+    let relays = event_loop.relays();
+    let done: Vec<usize> = relays.filter(|(_, relay)| relay.may_leave()).map(|(id, _)| id).collect();
+    for id in done {
+        if let Some(relay) = event_loop.get(id) {
+            relay.leave();
+            event_loop.wake(id);
+        }
     }
 }
 

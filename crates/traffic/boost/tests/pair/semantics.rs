@@ -43,6 +43,35 @@ fn each_direction_ends_by_itself() {
 }
 
 #[test]
+fn a_flow_that_nobody_receives_is_over_once_its_target_has_everything() {
+    let bytes = pattern(3_000_000);
+    for setup in both() {
+        let (listener, address) = target();
+        let pair = Pair::new(address, &setup);
+        let mut application = pair.connect();
+        let server = accept(&listener);
+        std::thread::scope(|scope| {
+            let reader = scope.spawn(|| {
+                // Far holds some of it when near has nothing left.
+                std::thread::sleep(Duration::from_millis(600));
+                let mut got = Vec::new();
+                (&server).read_to_end(&mut got).map(|_| got)
+            });
+            application.write_all(&bytes).unwrap();
+            drop(application);
+            pair.near_box.applications_have_ended();
+            // It ends with an FIN, while the server has sent none.
+            assert!(reader.join().unwrap().unwrap() == bytes);
+        });
+        assert_eq!(pair.near.flow_end(0), FlowEnd::Orderly);
+        assert_eq!(pair.far.flow_end(0), FlowEnd::Orderly);
+        pair.near.drain.raise();
+        until(|| pair.near.has_ended().then_some(()));
+        assert_eq!((pair.near_totals().reset, pair.far_totals().reset), (0, 0));
+    }
+}
+
+#[test]
 fn every_byte_arrives_in_both_directions_at_once() {
     let bytes = pattern(6_000_000);
     for setup in both() {
