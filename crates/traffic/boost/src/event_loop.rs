@@ -82,11 +82,17 @@ pub(crate) enum Overdue {
 pub(crate) struct Inbox<J> {
     jobs: Sender<J>,
     wake: Arc<EventFd>,
+    /// Raised once the thread has ended.
+    has_ended: StopFlag,
 }
 
 impl<J> Clone for Inbox<J> {
     fn clone(&self) -> Self {
-        Inbox { jobs: self.jobs.clone(), wake: Arc::clone(&self.wake) }
+        Inbox {
+            jobs: self.jobs.clone(),
+            wake: Arc::clone(&self.wake),
+            has_ended: self.has_ended.clone(),
+        }
     }
 }
 
@@ -96,6 +102,10 @@ impl<J> Inbox<J> {
         if self.jobs.send(job).is_ok() {
             self.wake.set();
         }
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.has_ended.is_raised()
     }
 }
 
@@ -120,6 +130,7 @@ pub(crate) struct EventLoop {
 pub(crate) struct Prepared<J> {
     event_loop: EventLoop,
     jobs: Receiver<J>,
+    has_ended: StopFlag,
 }
 
 /// Threads and their inboxes, in the same order.
@@ -148,13 +159,15 @@ fn prepare_one<J>(counters: &Arc<Counters>) -> io::Result<(Prepared<J>, Inbox<J>
         #[cfg(test)]
         skipped: Duration::ZERO,
     };
-    Ok((Prepared { event_loop, jobs }, Inbox { jobs: sender, wake }))
+    let has_ended = StopFlag::new();
+    let inbox = Inbox { jobs: sender, wake, has_ended: has_ended.clone() };
+    Ok((Prepared { event_loop, jobs, has_ended }, inbox))
 }
 
 impl<J: Send> Prepared<J> {
     /// Runs until the box ends.
     pub(crate) fn run<S: Side<Job = J>>(self, side: &mut S, ending: Ending<'_>) {
-        let Prepared { mut event_loop, jobs } = self;
+        let Prepared { mut event_loop, jobs, has_ended } = self;
         let (mut next_sweep, mut drains_until) = (event_loop.now, None);
         let mut edges = Vec::new();
         loop {
@@ -170,6 +183,9 @@ impl<J: Send> Prepared<J> {
             let is_drained = drains_until
                 .is_some_and(|until| event_loop.now >= until || !event_loop.has_flows());
             if ending.stop.is_raised() || is_drained {
+                has_ended.raise();
+                // What was handed over before.
+                event_loop.take_jobs(&jobs, side);
                 return event_loop.stop(side);
             }
         }
@@ -212,6 +228,10 @@ impl EventLoop {
             self.pump(id, side);
         }
         // Lanes that have failed by now are gone: new flows get others.
+        self.take_jobs(jobs, side);
+    }
+
+    fn take_jobs<S: Side>(&mut self, jobs: &Receiver<S::Job>, side: &mut S) {
         while let Ok(job) = jobs.try_recv() {
             side.job(job, self);
         }

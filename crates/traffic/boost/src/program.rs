@@ -143,8 +143,9 @@ impl Program {
         for socket in network.take_listeners() {
             let name_server = Some(network::NAME_SERVER);
             // In the program's network every address is its own.
-            let ingress = Arc::new(Transparent { name_server, is_own: |_| false });
-            listeners.push(Listener { socket, ingress });
+            let (is_own, accepts_while_draining): (fn(_) -> bool, _) = (|_| false, false);
+            let ingress = Transparent { name_server, is_own, accepts_while_draining };
+            listeners.push(Listener { socket, ingress: Arc::new(ingress) });
         }
         // Whether far was reached first, or why not.
         let (first, reached) = sync_channel(1);

@@ -128,9 +128,7 @@ pub(super) fn accept(
                 if let Some((own, share)) = sink.admit(own) {
                     let Negotiating { stream, peer, negotiation, input: early, .. } = own;
                     let flow = NewFlow { stream, peer, target, negotiation, early, share };
-                    if let Some(inbox) = sink.inboxes.get(sink.shares.choose()) {
-                        inbox.put(flow);
-                    }
+                    sink.hand_over(flow);
                 }
             }
             Ended::Complete(_, own, Outcome::Closed(why) | Outcome::Failed(why)) => {
@@ -140,7 +138,12 @@ pub(super) fn accept(
             Ended::Evicted(own) => refused(own.peer, "too many connections without a request"),
         }
     };
-    while !ending.stop.is_raised() && !ending.drain.is_raised() {
+    let drains = ingress.accepts_while_draining();
+    let accepts = || match ending.drain.is_raised() {
+        true if drains => sink.inboxes.iter().any(|inbox| !inbox.has_ended()),
+        is_draining => !is_draining,
+    };
+    while !ending.stop.is_raised() && accepts() {
         if acceptor.step(POLL, &mut ended).is_err() {
             std::thread::sleep(POLL);
         }
@@ -153,6 +156,16 @@ fn prepare(stream: &TcpStream) -> io::Result<SocketAddr> {
 }
 
 impl Sink<'_> {
+    /// Hands a flow to a thread. While the box drains, threads end one after another; the flow is reset
+    /// if the last one has.
+    fn hand_over(&self, flow: NewFlow) {
+        let runs = |thread: usize| self.inboxes.get(thread).is_some_and(|inbox| !inbox.has_ended());
+        match self.shares.choose(runs).and_then(|thread| self.inboxes.get(thread)) {
+            Some(inbox) => inbox.put(flow),
+            None => self.counters.active_flows.decrement(),
+        }
+    }
+
     /// Counts a flow, if there is room for one more.
     fn admit<'a>(&self, mut own: Negotiating<'a>) -> Option<(Negotiating<'a>, ShareTicket)> {
         let full = match self.by_address.take(own.peer.ip()) {

@@ -458,7 +458,8 @@ impl Side for NearSide<'_> {
 /// Leaves the flows to far that wait for nothing but what their targets send.
 fn leave(event_loop: &mut EventLoop) {
     let relays = event_loop.relays();
-    let done: Vec<usize> = relays.filter(|(_, relay)| relay.may_leave()).map(|(id, _)| id).collect();
+    let done: Vec<usize> =
+        relays.filter(|(_, relay)| relay.may_leave()).map(|(id, _)| id).collect();
     for id in done {
         if let Some(relay) = event_loop.get(id) {
             relay.leave();

@@ -442,11 +442,13 @@ fn a_far_that_ends_lanes_without_a_flow_is_asked_after_a_pause() {
 fn flows_that_wait_for_a_lane_are_refused_in_time() {
     let (listener, address) = listener();
     let mut stage = Stage::new(vec![address], 0);
-    let mut applications: Vec<TcpStream> = (0..MAX_CONNECTING_OF_THREAD).map(|_| stage.put_flow()).collect();
+    let mut applications: Vec<TcpStream> =
+        (0..MAX_CONNECTING_OF_THREAD).map(|_| stage.put_flow()).collect();
     stage.serve();
     let _far: Vec<_> = applications.iter().map(|_| listener.accept().unwrap()).collect();
     stage.pass(CONNECT_TIMEOUT / 2);
-    let late: Vec<TcpStream> = (0..MAX_CONNECTING_OF_THREAD * 4).map(|_| stage.put_flow()).collect();
+    let late: Vec<TcpStream> =
+        (0..MAX_CONNECTING_OF_THREAD * 4).map(|_| stage.put_flow()).collect();
     stage.serve();
     assert_eq!(stage.side.waiting.len(), late.len());
     applications.extend(late);
