@@ -32,6 +32,7 @@ pub use request::{BoostRequest, BoxSettings, FarRequest, Forward, NearRequest};
 pub use running::{BOOST_SCHEMA, BoostDocument, BoostedProgram, Reduction, far, near};
 
 pub use ::boost::PORT;
+pub use ::boost::gateway::CleanedUp;
 
 use crate::{Fault, Problem, StopFlag};
 use ::boost::BoostError;
@@ -44,11 +45,12 @@ pub fn pair() -> Result<[String; 2], Problem> {
     ::boost::keys::generate().map_err(|error| Problem::new(Fault::Host, error))
 }
 
-/// Removes the rules of a gateway whose box has ended without doing so; those of one that runs stay.
+/// Removes the rules of a gateway whose box has ended without doing so; those of one that runs stay,
+/// which the result says.
 ///
 /// # Errors
 /// The system error.
-pub fn end_gateway() -> Result<(), Problem> {
+pub fn end_gateway() -> Result<CleanedUp, Problem> {
     ::boost::gateway::clean_up().map_err(|error| Problem::new(Fault::Host, error))
 }
 

@@ -112,13 +112,13 @@ impl Side for FarSide<'_> {
 
     fn job(&mut self, job: Job, engine: &mut Engine) {
         match job {
-            Job::Link(NewLane { stream, peer, tls, key, .. }) => {
+            Job::Link(NewLane { stream, peer, tls, key, share, .. }) => {
                 if engine.links().filter(|link| link.session.is_none()).count() >= MAX_UNGREETED {
                     return self.refused(peer, "too many connections without a session");
                 }
                 let socket = LaneSocket::accepted(stream, tls, Arc::clone(self.counters));
                 let mut link = Link::new(socket, peer, &PREFACE.encode(), Hello::BYTES, engine.now);
-                link.key = key;
+                (link.key, link.share) = (key, Some(share));
                 engine.add_link(link, self);
             }
             Job::Resolved { flow, number, found } => {

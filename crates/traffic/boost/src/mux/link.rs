@@ -1,5 +1,6 @@
 //! One connection of a session.
 
+use crate::address_share::ShareTicket;
 use crate::keys::KeyId;
 use crate::lane_socket::LaneSocket;
 use host::edge_poller::Edge;
@@ -18,6 +19,8 @@ pub(crate) struct Link {
     pub(super) peer: SocketAddr,
     /// Far: the key that near has proved.
     pub(super) key: Option<KeyId>,
+    /// Far: counts it for near's address.
+    pub(super) share: Option<ShareTicket>,
     /// The session that it carries.
     pub(super) session: Option<usize>,
     greeting: Vec<u8>,
@@ -45,6 +48,7 @@ impl Link {
             socket,
             peer,
             key: None,
+            share: None,
             session: None,
             greeting: Vec::new(),
             wanted,

@@ -173,9 +173,9 @@ impl Side for NearSide<'_> {
     type Job = NewFlow;
 
     fn job(&mut self, flow: NewFlow, engine: &mut Engine) {
-        let NewFlow { stream, peer, target, negotiation, early } = flow;
+        let NewFlow { stream, peer, target, negotiation, early, share } = flow;
         let mut local = LocalFlow::new(Local::Connected(stream), peer, target, engine.now);
-        local.negotiation = Some(negotiation);
+        (local.negotiation, local.share) = (Some(negotiation), Some(share));
         let opened = self.session(engine).map_err(|why| (Refusal::Unreachable, why));
         let opened = opened.and_then(|session| {
             let busy = || (Refusal::Busy, "too many flows in one session".to_owned());

@@ -119,6 +119,22 @@ pub(crate) fn last_bytes() {
     assert!(text(&output.stderr).contains("sink: 20000000 bytes"), "{output:?}");
 }
 
+pub(crate) fn kept_open() {
+    let script = "import socket\n\
+        c = socket.create_connection(('198.51.100.7', 7))\n\
+        c.sendall(b'x' * 1000000)";
+    let output = program("far", "all", &["/usr/bin/python3", "-c", script]);
+    assert!(output.status.success(), "{output:?}");
+    assert!(!text(&output.stderr).contains("reset"), "{output:?}");
+    // What the program started may still receive.
+    let script = "import os, socket\n\
+        c = socket.create_connection(('198.51.100.7', 7))\n\
+        if os.fork(): os._exit(0)\n\
+        c.shutdown(socket.SHUT_WR)\n\
+        print(c.recv(4))";
+    assert_eq!(printed(&program("far", "all", &["/usr/bin/python3", "-c", script])), "b'late'");
+}
+
 pub(crate) fn killed() {
     let script = "sleep 1000 & echo started; sleep 1000";
     let mut child = start_program(&["sh", "-c", script]).stdout(Stdio::piped()).spawn().unwrap();

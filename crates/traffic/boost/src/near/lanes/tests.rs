@@ -1,7 +1,8 @@
 //! The lanes of a thread of near, in virtual time, against a far that each test plays.
 
 use super::*;
-use crate::event_loop::{Inbox, Prepared};
+use crate::address_share::AddressShares;
+use crate::event_loop::{Inbox, PEER_CHECK, Prepared};
 use crate::ingress::Accepted;
 use crate::{Ingress, LaneOptions, PortForward, Timeouts};
 use host::lock::lock;
@@ -120,6 +121,11 @@ impl Stage {
 
     /// The same, before the box has noticed.
     fn put_flow(&self) -> TcpStream {
+        self.put_flow_with(Vec::new())
+    }
+
+    /// The same, where its first bytes were read already.
+    fn put_flow_with(&self, early: Vec<u8>) -> TcpStream {
         let (listener, address) = listener();
         let application = TcpStream::connect(address).unwrap();
         application.set_read_timeout(Some(LONG)).unwrap();
@@ -129,7 +135,8 @@ impl Stage {
         let ingress = PortForward("192.0.2.1:1".parse().unwrap());
         let negotiation = ingress.begin(Accepted { peer, local: address });
         let target = ingress.0;
-        self.inbox.put(NewFlow { stream, peer, target, negotiation, early: Vec::new() });
+        let share = AddressShares::new(1).take(peer.ip()).unwrap();
+        self.inbox.put(NewFlow { stream, peer, target, negotiation, early, share });
         application
     }
 
@@ -238,6 +245,150 @@ fn an_address_that_fails_is_left_once_however_many_lanes_show_it() {
 }
 
 #[test]
+fn a_lane_is_asked_for_its_peer_while_the_application_sends() {
+    let (listener, address) = listener();
+    let mut stage = Stage::new(vec![address], 0);
+    let mut application = stage.flow();
+    let _far = stage.accept(&listener);
+    let second = Duration::from_secs(1);
+    for _ in 0..4 * PEER_CHECK.as_secs() {
+        application.write_all(b"x").unwrap();
+        stage.pass(second);
+        let event_loop = stage.thread.event_loop();
+        let now = event_loop.now;
+        let relay = event_loop.get(0).unwrap();
+        let sent = relay.flow.as_ref().unwrap().last_active;
+        assert!(now - sent < 2 * second && now - relay.checked <= PEER_CHECK);
+    }
+}
+
+/// An address that refuses connections.
+fn dead() -> SocketAddr {
+    listener().1
+}
+
+/// What far gets of a flow that sends `request` and ends.
+fn received(far: &mut Peer, request: &[u8]) {
+    assert_eq!(far.receive(), open());
+    let mut got = Vec::new();
+    loop {
+        match far.receive() {
+            Message::Data(length) => {
+                got.extend(read(&mut far.stream, length as usize));
+                far.lane.taken(length);
+            }
+            end => {
+                assert_eq!((end, got.as_slice()), (Message::End, request));
+                return;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_flow_whose_lane_fails_is_carried_by_the_next_address() {
+    let (listener, address) = listener();
+    let (busy, other) = self::listener();
+    for first in [dead(), other] {
+        let mut stage = Stage::new(vec![first, address], 0);
+        let mut application = stage.put_flow_with(b"early, ".to_vec());
+        application.write_all(b"late").unwrap();
+        application.shutdown(std::net::Shutdown::Write).unwrap();
+        stage.serve();
+        if first == other {
+            // It has accepted the connection, and closes it before it takes the lane.
+            let mut lane = busy.accept().unwrap().0;
+            let sent = lane.read(&mut [0; 4096]).unwrap();
+            assert!(sent > Preface::BYTES + b"early, late".len(), "{sent}");
+            drop(lane);
+            stage.serve();
+        }
+        let mut far = stage.accept(&listener);
+        received(&mut far, b"early, late");
+        far.send(&Message::Opened);
+        far.send_payload(b"answer");
+        far.send(&Message::End);
+        far.send(&Message::Closed);
+        stage.serve();
+        let mut got = String::new();
+        application.read_to_string(&mut got).unwrap();
+        assert_eq!((got.as_str(), stage.reports()), ("answer", vec![None]));
+        let Some(Event::FlowEnded(summary)) = lock(stage.events).pop() else { unreachable!() };
+        assert_eq!((summary.end, summary.sent), (FlowEnd::Orderly, 11));
+        // Nothing is counted twice.
+        let of_loop = stage.thread.event_loop().counters.to_lane.get();
+        assert_eq!(stage.side.counters.to_lane.get() + of_loop, 11);
+    }
+}
+
+#[test]
+fn a_silent_address_leaves_time_for_the_next_one() {
+    let ((silent, first), (listener, address)) = (listener(), listener());
+    let mut stage = Stage::new(vec![first, address], 0);
+    let _flows: Vec<TcpStream> = (0..3).map(|_| stage.put_flow()).collect();
+    stage.serve();
+    assert_eq!(stage.lanes(), 3);
+    stage.pass(CONNECT_TIMEOUT / 2);
+    for _ in 0..3 {
+        assert_eq!(stage.accept(&listener).receive(), open());
+    }
+    assert!(stage.reports().iter().all(Option::is_none));
+    drop(silent);
+}
+
+#[test]
+fn flows_that_wait_are_refused_once_every_address_has_failed() {
+    let (listener, address) = listener();
+    let count = 3 * MAX_CONNECTING_OF_THREAD;
+    let ended = |stage: &Stage| {
+        let ended = |event: &&Event| matches!(event, Event::FlowEnded(_));
+        lock(stage.events).iter().filter(ended).count()
+    };
+    let mut stage = Stage::new(vec![dead(), address], 0);
+    let flows: Vec<TcpStream> = (0..count).map(|_| stage.put_flow()).collect();
+    stage.serve();
+    assert_eq!((ended(&stage), stage.side.waiting.len()), (0, count - MAX_CONNECTING_OF_THREAD));
+    let mut far = Vec::new();
+    for _ in &flows {
+        far.push(stage.accept(&listener));
+    }
+    assert_eq!((ended(&stage), stage.lanes()), (0, count));
+    let mut stage = Stage::new(vec![dead(), dead()], 0);
+    let _flows: Vec<TcpStream> = (0..count).map(|_| stage.put_flow()).collect();
+    stage.serve();
+    assert_eq!((ended(&stage), stage.lanes()), (count, 0));
+}
+
+#[test]
+fn a_new_flow_gets_no_lane_that_has_failed() {
+    let (listener, address) = listener();
+    let mut stage = Stage::new(vec![address], 2);
+    stage.pass(Duration::ZERO);
+    let mut lanes = [stage.accept(&listener), stage.accept(&listener)];
+    assert_eq!(stage.side.free.len(), 2);
+    // The one that would be next, before near has noticed.
+    let next = *stage.side.free.last().unwrap();
+    let port = stage.thread.event_loop().get(next).unwrap().socket.stream.local_addr().unwrap();
+    let dead = lanes.iter().position(|far| far.stream.peer_addr().unwrap() == port).unwrap();
+    lanes[dead].stream.shutdown(std::net::Shutdown::Both).unwrap();
+    let mut application = stage.flow();
+    assert_eq!(lanes[1 - dead].receive(), open());
+    lanes[1 - dead].send(&Message::Opened);
+    lanes[1 - dead].send_payload(b"x");
+    stage.serve();
+    assert_eq!(read(&mut application, 1), b"x");
+}
+
+#[test]
+fn lanes_of_all_threads_fit_into_what_far_takes_of_an_address() {
+    for threads in [0, 1, 2, 4, 5, 64, 1000] {
+        let one = most_connecting(threads);
+        assert!((1..=MAX_CONNECTING_OF_THREAD).contains(&one));
+        assert!(threads > 256 || one * threads <= MAX_CONNECTING, "{threads}");
+    }
+}
+
+#[test]
 fn far_is_reached_once_it_takes_a_lane() {
     let (listener, address) = listener();
     let mut stage = Stage::new(vec![address], 1);
@@ -293,11 +444,13 @@ fn a_far_that_ends_lanes_without_a_flow_is_asked_after_a_pause() {
 fn flows_that_wait_for_a_lane_are_refused_in_time() {
     let (listener, address) = listener();
     let mut stage = Stage::new(vec![address], 0);
-    let mut applications: Vec<TcpStream> = (0..MAX_CONNECTING).map(|_| stage.put_flow()).collect();
+    let mut applications: Vec<TcpStream> =
+        (0..MAX_CONNECTING_OF_THREAD).map(|_| stage.put_flow()).collect();
     stage.serve();
     let _far: Vec<_> = applications.iter().map(|_| listener.accept().unwrap()).collect();
     stage.pass(CONNECT_TIMEOUT / 2);
-    let late: Vec<TcpStream> = (0..MAX_CONNECTING * 4).map(|_| stage.put_flow()).collect();
+    let late: Vec<TcpStream> =
+        (0..MAX_CONNECTING_OF_THREAD * 4).map(|_| stage.put_flow()).collect();
     stage.serve();
     assert_eq!(stage.side.waiting.len(), late.len());
     applications.extend(late);
