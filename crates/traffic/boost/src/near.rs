@@ -145,7 +145,9 @@ impl Near {
                     .map_err(BoostError::Socket)?;
             }
             if let Some(thread) = mux_thread {
-                let mut side = mux::near::NearSide::new(&self.config, &self.counters, report);
+                let has_none = self.has_no_applications.clone();
+                let mut side =
+                    mux::near::NearSide::new(&self.config, &self.counters, report, has_none);
                 std::thread::Builder::new()
                     .name("boost-mux".to_owned())
                     .spawn_scoped(scope, move || thread.run(&mut side, ending))

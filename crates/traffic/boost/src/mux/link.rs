@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 /// Timeout of a connection until both ends have greeted.
-const GREETING_TIMEOUT: Duration = Duration::from_secs(10);
+pub(super) const GREETING_TIMEOUT: Duration = Duration::from_secs(10);
 /// Interval of `Ping`, and the silence after which a connection is given up.
 pub(super) const PING_INTERVAL: Duration = Duration::from_secs(10);
 const SILENCE_TIMEOUT: Duration = Duration::from_secs(25);
@@ -28,6 +28,8 @@ pub(crate) struct Link {
     wanted: usize,
     has_failed: bool,
     pub(super) since: Instant,
+    /// Time until its greeting.
+    pub(super) timeout: Duration,
     pub(super) last_heard: Instant,
     pub(super) last_ping: Instant,
     /// It is closed once what is queued was sent.
@@ -54,6 +56,7 @@ impl Link {
             wanted,
             has_failed: false,
             since: now,
+            timeout: GREETING_TIMEOUT,
             last_heard: now,
             last_ping: now,
             ends: false,
@@ -113,7 +116,7 @@ impl Link {
     pub(super) fn overdue(&self, now: Instant) -> Option<&'static str> {
         let passed = |since: Instant, limit| now.saturating_duration_since(since) >= limit;
         if !self.is_greeted() || self.ends {
-            return passed(self.since, GREETING_TIMEOUT).then_some("it did not answer in time");
+            return passed(self.since, self.timeout).then_some("it did not answer in time");
         }
         passed(self.last_heard, SILENCE_TIMEOUT).then_some("the other box does not answer")
     }

@@ -76,6 +76,11 @@ pub(crate) fn program(name_server: &str, ports: &str, words: &[&str]) -> Output 
     play(false, "program", &[&[name_server, ports], words].concat()).unwrap()
 }
 
+/// The same, with `--mux`.
+pub(crate) fn program_over_mux(words: &[&str]) -> Output {
+    play(false, "mux", &[&["far", "all"], words].concat()).unwrap()
+}
+
 /// The same, started as an ordinary user.
 pub(crate) fn program_of_user(words: &[&str]) -> Output {
     play(true, "program", &[&["far", "all"], words].concat()).unwrap()
@@ -127,9 +132,10 @@ fn in_sandbox(role: &str, words: &[OsString]) -> i32 {
     // Without a key, a lane is ready once TCP is.
     let key = || PairKey::of_near(&keys::generate().unwrap()[0]).unwrap();
     let key = || (role == "silent").then(key);
-    let near = || Near::new(NearConfig { key: key(), ..near_config(far) });
+    let mux = role == "mux";
+    let near = || Near::new(NearConfig { key: key(), mux, ..near_config(far) });
     match role {
-        "program" | "silent" => {
+        "program" | "mux" | "silent" => {
             let (name_server, ports) = (words[0].to_str().unwrap(), words[1].to_str().unwrap());
             let program = Program {
                 command: words[2..].to_vec(),

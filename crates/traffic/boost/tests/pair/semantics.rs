@@ -86,25 +86,27 @@ impl Ingress for Routed {
 
 #[test]
 fn connections_that_come_while_a_box_drains_are_carried() {
-    let (listener, address) = target();
-    let ingress = Routed(PortForward(address.to_string().parse().unwrap()));
-    let allow = address.to_string();
-    let pair = Pair::with(Arc::new(ingress), &allow, &Setup::default());
-    // One thread has the flow, the other one ends.
-    let mut kept = vec![(pair.connect(), accept(&listener))];
-    pair.near.drain.raise();
-    std::thread::sleep(Duration::from_millis(600));
-    for _ in 0..4 {
-        let (mut application, mut server) = (pair.connect(), accept(&listener));
-        application.write_all(b"x").unwrap();
-        server.read_exact(&mut [0]).unwrap();
-        kept.push((application, server));
+    for mux in [false, true] {
+        let (listener, address) = target();
+        let ingress = Routed(PortForward(address.to_string().parse().unwrap()));
+        let (allow, setup) = (address.to_string(), Setup { mux, ..Setup::default() });
+        let pair = Pair::with(Arc::new(ingress), &allow, &setup);
+        // One thread has the flow, the other one ends.
+        let mut kept = vec![(pair.connect(), accept(&listener))];
+        pair.near.drain.raise();
+        std::thread::sleep(Duration::from_millis(600));
+        for _ in 0..4 {
+            let (mut application, mut server) = (pair.connect(), accept(&listener));
+            application.write_all(b"x").unwrap();
+            server.read_exact(&mut [0]).unwrap();
+            kept.push((application, server));
+        }
+        assert!(!pair.near.has_ended());
+        drop(kept);
+        until(|| pair.near.has_ended().then_some(()));
+        assert!(TcpStream::connect(pair.address).is_err(), "it no longer listens");
+        assert_eq!(pair.near_totals().reset, 0);
     }
-    assert!(!pair.near.has_ended());
-    drop(kept);
-    until(|| pair.near.has_ended().then_some(()));
-    assert!(TcpStream::connect(pair.address).is_err(), "it no longer listens");
-    assert_eq!(pair.near_totals().reset, 0);
 }
 
 #[test]
