@@ -326,7 +326,7 @@ fn a_silent_address_leaves_time_for_the_next_one() {
     let _flows: Vec<TcpStream> = (0..3).map(|_| stage.put_flow()).collect();
     stage.serve();
     assert_eq!(stage.lanes(), 3);
-    stage.pass(CONNECT_TIMEOUT / 2);
+    stage.pass(ADDRESS_TIMEOUT);
     for _ in 0..3 {
         assert_eq!(stage.accept(&listener).receive(), open());
     }
