@@ -25,6 +25,9 @@ const MAX_CONNECTING: usize = 256;
 const MAX_CONNECTING_OF_THREAD: usize = 64;
 /// Timeout of a lane until far has taken it, and of a flow that waits for one.
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The same where far has several addresses: a flow has time for a second one. Eight round trips of
+/// 600 ms, of which TCP, TLS and the preface take three.
+const ADDRESS_TIMEOUT: Duration = Duration::from_secs(5);
 /// Timeout of a flow until far's answer to `Open`: it waits for a lane, the lane is connected, far
 /// resolves and connects, each within 10 s.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(40);
@@ -155,25 +158,24 @@ impl<'a> NearSide<'a> {
         event_loop: &mut EventLoop,
     ) {
         let now = event_loop.now;
+        let end = FlowEnd::LaneFailed(why.to_owned());
+        let failed = FlowSummary { end, ..local.summary(true, now) };
         match Unplaced::of_lane(local) {
-            Ok(unplaced) if !have_all_failed && self.may_try_again(&unplaced, now) => {
+            Some(unplaced) if !have_all_failed && self.may_try_again(&unplaced, now) => {
                 // The next lane counts it again.
                 self.counters.to_lane.subtract(unplaced.flow.early.len());
                 self.place(unplaced, event_loop);
             }
-            Ok(unplaced) => self.refuse(unplaced, Refusal::Unreachable, why, now),
-            Err(local) => {
-                let end = FlowEnd::LaneFailed(why.to_owned());
-                self.ended(FlowSummary { end, ..local.summary(true, now) });
-            }
+            Some(unplaced) => self.refuse(unplaced, Refusal::Unreachable, why, now),
+            None => self.ended(failed),
         }
     }
 
-    /// Timeout of a lane until far has taken it: with a second address there is time for that one.
+    /// Timeout of a lane until far has taken it.
     const fn lane_timeout(&self) -> Duration {
         match self.config.far.len() {
             0 | 1 => CONNECT_TIMEOUT,
-            _ => Duration::from_millis(CONNECT_TIMEOUT.as_millis() as u64 / 2),
+            _ => ADDRESS_TIMEOUT,
         }
     }
 

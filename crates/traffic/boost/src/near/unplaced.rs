@@ -13,26 +13,13 @@ pub(super) struct Unplaced {
 }
 
 impl Unplaced {
-    /// The flow of a lane that far never took.
-    ///
-    /// # Errors
-    /// The application has gone, or far has answered: no other lane can carry it.
-    pub(super) fn of_lane(local: LocalFlow) -> Result<Self, LocalFlow> {
-        let LocalFlow { began: since, attempts, peer, .. } = local;
-        match local {
-            LocalFlow {
-                local: Local::Connected(stream),
-                negotiation: Some(negotiation),
-                share: Some(share),
-                target,
-                to_lane,
-                ..
-            } => {
-                let early = to_lane.unproven;
-                let flow = NewFlow { stream, peer, target, negotiation, early, share };
-                Ok(Unplaced { flow, since, attempts })
-            }
-            other => Err(other),
-        }
+    /// The flow of a lane that far never took; `None` if it is not as near opened it.
+    pub(super) fn of_lane(local: LocalFlow) -> Option<Self> {
+        let LocalFlow { began: since, attempts, peer, target, to_lane, .. } = local;
+        let Local::Connected(stream) = local.local else { return None };
+        let (negotiation, share) = (local.negotiation?, local.share?);
+        let early = to_lane.unproven;
+        let flow = NewFlow { stream, peer, target, negotiation, early, share };
+        Some(Unplaced { flow, since, attempts })
     }
 }

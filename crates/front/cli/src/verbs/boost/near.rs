@@ -7,7 +7,7 @@ use crate::failure::{Failure, Outcome};
 use clap::Args;
 use host::sandbox::Ended;
 use host::supervisor;
-use longhaul::boost::{self, CleanedUp, Forward, GatewaySettings, NearRequest, ProxySettings};
+use longhaul::boost::{self, Forward, GatewaySettings, NearRequest, ProxySettings};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -119,13 +119,8 @@ fn supervised(serve: impl FnOnce() -> Outcome) -> Outcome {
             failure.code
         })
     };
-    let clean_up = || match boost::end_gateway() {
-        Ok(CleanedUp::Whole) => {}
-        Ok(CleanedUp::Running) => console::complain(
-            "the rules of routing stay: another gateway of longhaul boost runs in this network \
-             namespace",
-        ),
-        Err(error) => {
+    let clean_up = || {
+        if let Err(error) = boost::end_gateway() {
             console::complain(&format!("cannot remove the rules of routing: {error}"));
         }
     };
