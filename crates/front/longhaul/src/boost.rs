@@ -41,6 +41,7 @@ pub(crate) const MAX_LANE_BUFFER: units::ByteCount = units::ByteCount::from_byte
 
 use crate::{Fault, Problem, StopFlag};
 use ::boost::BoostError;
+use ::boost::gateway::CleanedUp;
 
 /// Makes the keys of a pair: the text of near's file, and of far's.
 ///
@@ -50,12 +51,19 @@ pub fn pair() -> Result<[String; 2], Problem> {
     ::boost::keys::generate().map_err(|error| Problem::new(Fault::Host, error))
 }
 
-/// Removes the rules of a gateway whose box has ended without doing so; those of one that runs stay.
+/// Removes the rules of a gateway whose box has ended without doing so.
 ///
 /// # Errors
-/// The system error.
+/// The system error, or another gateway runs: its rules stay.
 pub fn end_gateway() -> Result<(), Problem> {
-    ::boost::gateway::clean_up().map_err(|error| Problem::new(Fault::Host, error))
+    match ::boost::gateway::clean_up() {
+        Ok(CleanedUp::Whole) => Ok(()),
+        Ok(CleanedUp::Running) => {
+            let text = "another gateway of longhaul boost runs in this network namespace";
+            Err(Problem::new(Fault::Host, text))
+        }
+        Err(error) => Err(Problem::new(Fault::Host, error)),
+    }
 }
 
 /// Runs a box until `stop` is raised, which resets its flows.

@@ -3,13 +3,18 @@
 use lane::{Refusal, Uncompressed};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A number that only grows, or a gauge.
+/// A counter, or a gauge.
 #[derive(Debug, Default)]
 pub(crate) struct Counter(AtomicU64);
 
 impl Counter {
     pub(crate) fn add(&self, more: usize) {
         self.0.fetch_add(u64::try_from(more).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// Takes back what was added.
+    pub(crate) fn subtract(&self, less: usize) {
+        self.0.fetch_sub(u64::try_from(less).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
     pub(crate) fn increment(&self) {
@@ -38,11 +43,13 @@ pub enum NotBoosted {
     HalfOpen,
     /// The box has as many flows as it may.
     MaxFlows,
+    /// The application's address has as many flows as it may.
+    AddressShare,
 }
 
 impl NotBoosted {
     /// All reasons.
-    pub const ALL: [NotBoosted; 10] = [
+    pub const ALL: [NotBoosted; 11] = [
         NotBoosted::Target(Refusal::Refused),
         NotBoosted::Target(Refusal::Unreachable),
         NotBoosted::Target(Refusal::TimedOut),
@@ -53,6 +60,7 @@ impl NotBoosted {
         NotBoosted::Slow,
         NotBoosted::HalfOpen,
         NotBoosted::MaxFlows,
+        NotBoosted::AddressShare,
     ];
 
     /// The name in metrics and documents.
@@ -69,6 +77,7 @@ impl NotBoosted {
             NotBoosted::Slow => "slow",
             NotBoosted::HalfOpen => "half_open",
             NotBoosted::MaxFlows => "max_flows",
+            NotBoosted::AddressShare => "address_share",
         }
     }
 }

@@ -3,6 +3,7 @@
 mod accept;
 mod targets;
 
+use crate::address_share::{AddressShares, ShareTicket};
 use crate::counters::{Counters, Totals};
 use crate::event_loop::{Ending, Report, prepare};
 use crate::keys::{FarKeys, KeyId};
@@ -39,6 +40,8 @@ pub(crate) struct NewLane {
     pub(crate) preface: lane::Preface,
     /// The key that its peer has proved.
     pub(crate) key: Option<KeyId>,
+    /// Counts it for near's address.
+    pub(crate) share: ShareTicket,
 }
 
 /// A far box.
@@ -73,6 +76,7 @@ impl Far {
         let _ = host::limits::raise_open_files();
         let (threads, inboxes) = prepare(self.config.threads, &self.counters)?;
         let (mux_thread, sessions) = mux::engine::prepare(Role::Far, &self.counters)?;
+        let by_address = AddressShares::new(self.config.max_lanes);
         std::thread::scope(|scope| {
             let resolver = Resolver::start(scope, ending.stop).map_err(BoostError::Socket)?;
             for (thread, inbox) in threads.into_iter().zip(&inboxes) {
@@ -102,11 +106,11 @@ impl Far {
                 .map_err(BoostError::Socket)?;
             for listener in listeners {
                 let (inboxes, sessions) = (inboxes.clone(), sessions.clone());
-                let (config, counters) = (&self.config, &*self.counters);
+                let (config, by_address) = (&self.config, &by_address);
                 std::thread::Builder::new()
                     .name("accept".to_owned())
                     .spawn_scoped(scope, move || {
-                        let sink = accept::Sink { config, inboxes, sessions, counters, report };
+                        let sink = accept::Sink { config, inboxes, sessions, by_address, report };
                         accept::accept(&listener, &sink, ending);
                     })
                     .map_err(BoostError::Socket)?;

@@ -6,7 +6,7 @@ use host::tcp_info::TcpInfo;
 use rustls::Connection;
 use socket2::SockRef;
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 
 /// Flag of send(2): more follows at once.
@@ -194,6 +194,19 @@ impl LaneSocket {
             self.queue.extend_from_slice(payload);
         }
         Ok(())
+    }
+
+    /// Ends the direction towards the peer, behind what was flushed.
+    ///
+    /// # Errors
+    /// The connection has failed.
+    pub(crate) fn end(&mut self) -> io::Result<()> {
+        if let Some(tls) = &mut self.tls {
+            tls.send_close_notify();
+            // A socket that is full has FIN alone.
+            self.flush_tls()?;
+        }
+        self.stream.shutdown(Shutdown::Write)
     }
 
     /// Counts payload that was moved past this type by splice(2), or notes that the socket takes

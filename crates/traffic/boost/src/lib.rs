@@ -21,6 +21,7 @@
 //! | [`policy`] | where far may connect |
 //! | [`destination`] | the policy of `--allow`: classes of addresses, rules |
 //! | [`keys`] | the keys of a pair |
+//! | `address_share` | what one address may have of the flows and lanes of a box |
 //! | `mux` | many flows over one connection that may break |
 //! | `event_loop` | one thread: sockets, relays, timers |
 //! | `connector` | connects flows to their targets at far |
@@ -30,6 +31,7 @@
 //! A thread for each core runs an event loop; flows are shared out among them and stay there.
 //! Other threads accept connections and resolve names.
 
+mod address_share;
 mod block_codec;
 mod connector;
 mod counters;

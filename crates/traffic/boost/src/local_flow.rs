@@ -1,5 +1,6 @@
 //! The side of a flow that is not the lane: the application at near, the target at far.
 
+use crate::address_share::ShareTicket;
 use crate::counters::Counters;
 use crate::ingress::Negotiation;
 use host::edge_poller::Edge;
@@ -73,6 +74,9 @@ pub struct FlowSummary {
 /// From the local socket to the lane.
 #[derive(Default)]
 pub(crate) struct ToLane {
+    /// Near: what was sent before far has taken the lane. If it never does, another lane can carry
+    /// the flow.
+    pub(crate) unproven: Vec<u8>,
     /// Holds the rest of a run that was announced.
     pub(crate) pipe: Option<Pipe>,
     /// The last read filled a buffer: splice(2) pays.
@@ -125,6 +129,10 @@ pub(crate) struct LocalFlow {
     pub(crate) to_lane: ToLane,
     pub(crate) to_local: ToLocal,
     pub(crate) peer: SocketAddr,
+    /// Near: lanes that were begun for it.
+    pub(crate) attempts: usize,
+    /// Near: counts it for its application's address until it is reported.
+    pub(crate) share: Option<ShareTicket>,
     pub(crate) target: Target,
     pub(crate) began: Instant,
     pub(crate) last_active: Instant,
@@ -145,6 +153,8 @@ impl LocalFlow {
             to_lane: ToLane::default(),
             to_local: ToLocal::default(),
             peer,
+            attempts: 0,
+            share: None,
             target,
             began: now,
             last_active: now,

@@ -7,7 +7,9 @@
 mod accept;
 mod lanes;
 mod share;
+mod unplaced;
 
+use crate::address_share::{AddressShares, ShareTicket};
 use crate::counters::{Counters, Totals};
 use crate::event_loop::{Ending, Report, prepare};
 use crate::ingress::{Ingress, Negotiation};
@@ -16,11 +18,18 @@ use crate::mux;
 use crate::sockets::LaneOptions;
 use crate::{BoostError, Timeouts};
 use connection_limits::HandshakeCounts;
+use host::stop::StopFlag;
 use lane::{Role, Target};
 use lanes::NearSide;
 use share::Shares;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
+use std::time::Duration;
+
+/// Addresses of far that are waited for at its start.
+const MAX_ADDRESSES: u32 = 8;
+/// Time that threads may take beside the timeouts of lanes.
+const REACH_MARGIN: Duration = Duration::from_secs(5);
 
 /// Settings of the near box.
 #[derive(Debug, Clone)]
@@ -61,12 +70,15 @@ pub(crate) struct NewFlow {
     pub(crate) negotiation: Box<dyn Negotiation>,
     /// The first bytes for the target.
     pub(crate) early: Vec<u8>,
+    /// Counts it for its application's address.
+    pub(crate) share: ShareTicket,
 }
 
 /// A near box.
 #[derive(Debug)]
 pub struct Near {
     config: NearConfig,
+    has_no_applications: StopFlag,
     counters: Arc<Counters>,
 }
 
@@ -74,7 +86,19 @@ impl Near {
     /// A box that has carried nothing.
     #[must_use]
     pub fn new(config: NearConfig) -> Self {
-        Near { config, counters: Arc::default() }
+        Near { config, has_no_applications: StopFlag::new(), counters: Arc::default() }
+    }
+
+    /// Tells the box that no application is left to receive anything: from here on, a flow that its
+    /// application has ended is over once its target has got everything, and FIN.
+    pub fn applications_have_ended(&self) {
+        self.has_no_applications.raise();
+    }
+
+    /// Time until a far box is reached, or every address of it has failed.
+    pub(crate) fn reach_timeout(&self) -> Duration {
+        let addresses = u32::try_from(self.config.far.len()).unwrap_or(u32::MAX);
+        REACH_MARGIN + lanes::CONNECT_TIMEOUT * addresses.clamp(1, MAX_ADDRESSES)
     }
 
     /// What it has carried so far.
@@ -109,17 +133,21 @@ impl Near {
         let shares = Shares::new(inboxes.len());
         // Limits are those of the box, however many listeners it has.
         let counts = HandshakeCounts::default();
+        let by_address = AddressShares::new(self.config.max_flows);
         std::thread::scope(|scope| {
             for (index, thread) in threads.into_iter().enumerate() {
                 let place = (&shares, index);
                 let mut side = NearSide::new(&self.config, place, &self.counters, ending, report);
+                side.has_no_applications = self.has_no_applications.clone();
                 std::thread::Builder::new()
                     .name("boost".to_owned())
                     .spawn_scoped(scope, move || thread.run(&mut side, ending))
                     .map_err(BoostError::Socket)?;
             }
             if let Some(thread) = mux_thread {
-                let mut side = mux::near::NearSide::new(&self.config, &self.counters, report);
+                let has_none = self.has_no_applications.clone();
+                let mut side =
+                    mux::near::NearSide::new(&self.config, &self.counters, report, has_none);
                 std::thread::Builder::new()
                     .name("boost-mux".to_owned())
                     .spawn_scoped(scope, move || thread.run(&mut side, ending))
@@ -127,12 +155,11 @@ impl Near {
             }
             for listener in listeners {
                 let (inboxes, counters, shares) = (inboxes.clone(), &self.counters, &shares);
-                let counts = &counts;
-                let max_flows = self.config.max_flows;
+                let (counts, by_address) = (&counts, &by_address);
                 std::thread::Builder::new()
                     .name("accept".to_owned())
                     .spawn_scoped(scope, move || {
-                        let sink = accept::Sink { inboxes, shares, counters, max_flows, report };
+                        let sink = accept::Sink { inboxes, shares, counters, by_address, report };
                         accept::accept(listener, counts, &sink, ending);
                     })
                     .map_err(BoostError::Socket)?;

@@ -38,9 +38,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::{Duration, Instant};
 
-/// Time that far may take to be reached before the program is started.
-const REACH_TIMEOUT: Duration = Duration::from_secs(15);
-/// Interval at which a signal is noticed meanwhile.
+/// Interval at which signals and ends are noticed.
 const POLL: Duration = Duration::from_millis(50);
 /// Interval at which refused datagrams are counted, in polls.
 const COUNT_POLLS: u32 = 20;
@@ -80,22 +78,33 @@ pub enum ProgramError {
     },
 }
 
-/// Waits until far is reached, a signal comes, or the time is over.
+/// Waits until far is reached, a signal comes, near has ended, or the time is over.
 fn wait_for_far(
     reached: &Receiver<Result<(), String>>,
     stop: &StopFlag,
+    has_ended: impl Fn() -> bool,
+    timeout: Duration,
 ) -> Result<(), ProgramError> {
-    let until = clock::now() + REACH_TIMEOUT;
+    let until = clock::now() + timeout;
     loop {
         match reached.recv_timeout(POLL) {
             Ok(result) => return result.map_err(ProgramError::Unreachable),
-            Err(_) if stop.is_raised() => return Err(ProgramError::Interrupted),
+            Err(_) if stop.is_raised() || has_ended() => return Err(ProgramError::Interrupted),
             Err(_) if clock::now() >= until => {
                 return Err(ProgramError::Unreachable("no answer".to_owned()));
             }
             Err(_) => {}
         }
     }
+}
+
+/// A near box that has failed is the reason for whatever came of the program.
+fn outcome(
+    served: Result<(), BoostError>,
+    ran: Result<Ran, ProgramError>,
+) -> Result<Ran, ProgramError> {
+    served?;
+    ran
 }
 
 /// A program to run.
@@ -122,7 +131,8 @@ pub struct Ran {
 
 impl Program {
     /// Runs the program behind `near`. Signals to this process alone are passed on; those of a terminal
-    /// reach the program by themselves. After its end, near delivers what it still holds.
+    /// reach the program by themselves. After its end, near delivers what it still holds, and waits for
+    /// no more than that once all that it started has ended.
     ///
     /// # Errors
     /// [`ProgramError`]: the program has not run.
@@ -146,8 +156,9 @@ impl Program {
         for socket in network.take_listeners() {
             let name_server = Some(network::NAME_SERVER);
             // In the program's network every address is its own.
-            let ingress = Arc::new(Transparent { name_server, is_own: |_| false });
-            listeners.push(Listener { socket, ingress });
+            let (is_own, accepts_while_draining): (fn(_) -> bool, _) = (|_| false, false);
+            let ingress = Transparent { name_server, is_own, accepts_while_draining };
+            listeners.push(Listener { socket, ingress: Arc::new(ingress) });
         }
         // Whether far was reached first, or why not.
         let (first, reached) = sync_channel(1);
@@ -163,15 +174,22 @@ impl Program {
             }
         };
         std::thread::scope(|scope| {
-            let served = scope.spawn(|| near.serve(listeners, ending, &report));
+            let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
+            let serving = thread("near");
+            let serving = serving.spawn_scoped(scope, || near.serve(listeners, ending, &report));
+            let serving = serving.map_err(BoostError::Socket)?;
             if let Some(sockets) = network.take_dns() {
                 // Without it, names do not resolve, which programs say.
-                scope.spawn(move || drop(sockets.serve(&upstream, stop)));
+                let serve = move || drop(sockets.serve(&upstream, stop));
+                drop(thread("dns").spawn_scoped(scope, serve));
             }
             let namespace = Arc::clone(&network.namespace);
-            scope.spawn(move || count_udp(&namespace, near, stop));
+            let count = move || count_udp(&namespace, near, stop);
+            // Without it, refused datagrams are not counted.
+            drop(thread("count").spawn_scoped(scope, count));
+            let has_ended = || serving.is_finished();
             let run = || -> Result<Ran, ProgramError> {
-                wait_for_far(&reached, stop)?;
+                wait_for_far(&reached, stop, has_ended, near.reach_timeout())?;
                 let began = clock::now();
                 let code = self.start_and_wait(&network, signals)?;
                 Ok(Ran { code, began, ended: clock::now() })
@@ -181,11 +199,15 @@ impl Program {
                 Ok(_) => drain.raise(),
                 Err(_) => stop.raise(),
             }
-            let served = served.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            while !serving.is_finished() {
+                if !host::program::has_children() {
+                    near.applications_have_ended();
+                }
+                std::thread::sleep(POLL);
+            }
+            let served = serving.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             stop.raise();
-            let ran = ran?;
-            served?;
-            Ok(ran)
+            outcome(served, ran)
         })
     }
 
@@ -229,5 +251,24 @@ fn count_udp(namespace: &NetNs, near: &Near, stop: &StopFlag) {
             }
             std::thread::sleep(POLL);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_near_box_that_ends_ends_the_wait_for_far_and_is_the_reason() {
+        let (_first, reached) = sync_channel(1);
+        let long = Duration::from_secs(3600);
+        let ran = |()| Ran { code: 0, began: clock::now(), ended: clock::now() };
+        let waited = wait_for_far(&reached, &StopFlag::new(), || true, long);
+        let failed = Err(BoostError::Socket(std::io::ErrorKind::OutOfMemory.into()));
+        let error = outcome(failed, waited.map(ran)).unwrap_err();
+        assert!(matches!(error, ProgramError::Boost(BoostError::Socket(_))), "{error}");
+        let waited = wait_for_far(&reached, &StopFlag::new(), || false, Duration::ZERO);
+        let error = outcome(Ok(()), waited.map(ran)).unwrap_err();
+        assert!(matches!(error, ProgramError::Unreachable(_)), "{error}");
     }
 }

@@ -35,6 +35,9 @@ pub enum Frame {
     End(StreamId),
     /// The flow is aborted (RST), which ends this direction.
     Reset(StreamId),
+    /// Near, after its `End`: nobody takes what far still sends, so far is to end its direction
+    /// (STOP_SENDING of QUIC, RFC 9000, section 3.5).
+    StopSending(StreamId),
     /// The receiver of a stream takes its bytes up to this offset.
     Credit(StreamId, u64),
     /// Everything up to this offset of the session has arrived.
@@ -55,6 +58,7 @@ const CREDIT: u8 = 7;
 const ACK: u8 = 8;
 const PING: u8 = 9;
 const PONG: u8 = 10;
+const STOP_SENDING: u8 = 11;
 
 /// Bytes of a number.
 const NUMBER: usize = 8;
@@ -69,6 +73,7 @@ impl Frame {
             Frame::Data(stream, _) => (DATA, 0, *stream),
             Frame::End(stream) => (END, 0, *stream),
             Frame::Reset(stream) => (RESET, 0, *stream),
+            Frame::StopSending(stream) => (STOP_SENDING, 0, *stream),
             Frame::Credit(stream, _) => (CREDIT, 0, *stream),
             Frame::Ack(_) => (ACK, 0, 0),
             Frame::Ping => (PING, 0, 0),
@@ -118,7 +123,7 @@ impl Header {
             OPEN => 1..=Target::MAX_BYTES,
             DATA => 1..=MAX_DATA,
             CREDIT | ACK => NUMBER..=NUMBER,
-            OPENED | REFUSED | END | RESET | PING | PONG => 0..=0,
+            OPENED | REFUSED | END | RESET | PING | PONG | STOP_SENDING => 0..=0,
             _ => return Err(MuxError::Malformed),
         };
         let is_of_session = matches!(kind, ACK | PING | PONG);
@@ -141,6 +146,7 @@ impl Header {
             DATA => Frame::Data(self.stream, self.length),
             END => Frame::End(self.stream),
             RESET => Frame::Reset(self.stream),
+            STOP_SENDING => Frame::StopSending(self.stream),
             CREDIT => Frame::Credit(self.stream, number()?),
             ACK => Frame::Ack(number()?),
             PING => Frame::Ping,

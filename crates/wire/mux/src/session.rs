@@ -63,6 +63,8 @@ pub enum Event {
     End(StreamId),
     /// The peer's direction was aborted (RST).
     Reset(StreamId),
+    /// Far: near takes nothing any more; this direction is to be ended.
+    StopSending(StreamId),
     /// There is credit to send.
     Writable(StreamId),
     /// The peer answered a `Ping`.
@@ -270,6 +272,20 @@ impl Session {
         }
     }
 
+    /// Near, after [`Session::end`]: what still arrives is discarded, and far is to send no more. It
+    /// delivers what it has.
+    pub fn stop_sending(&mut self, id: StreamId) {
+        let Some(stream) = self.streams.get_mut(&id) else { return };
+        if stream.sending != Phase::Ended {
+            return;
+        }
+        stream.discard();
+        if stream.receiving == Phase::Flowing {
+            self.put(&Frame::StopSending(id));
+        }
+        self.forget(id);
+    }
+
     fn end_sending(&mut self, id: StreamId) {
         if let Some(stream) = self.streams.get_mut(&id) {
             stream.sending = Phase::Ended;
@@ -422,6 +438,18 @@ impl Session {
                 self.end_receiving(id);
                 Event::Reset(id)
             }
+            Frame::StopSending(id) => match self.streams.get(&id) {
+                Some(stream) if !is_far || stream.receiving != Phase::Ended => {
+                    return Err(MuxError::OutOfOrder);
+                }
+                Some(stream) if stream.sending == Phase::Opening => {
+                    return Err(MuxError::OutOfOrder);
+                }
+                Some(stream) if stream.sending == Phase::Flowing => Event::StopSending(id),
+                // It has crossed the end of far's direction.
+                _ if id <= self.last => return Ok(None),
+                _ => return Err(MuxError::UnknownStream),
+            },
             Frame::Credit(id, limit) => match self.streams.get_mut(&id) {
                 Some(stream) => {
                     stream.grant(limit)?;

@@ -16,6 +16,7 @@ use host::log_limit::LogLimit;
 use host::resolve::{Family, resolve};
 use host::{clock, cpu};
 use serde::Serialize;
+use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -175,7 +176,7 @@ pub fn far(
     let listen = listener.local_addr().unwrap_or(request.listen);
     // A connection to this box itself would go round in circles.
     let is_own = move |target: SocketAddr| {
-        target.port() == listen.port() && UdpSocket::bind((target.ip(), 0)).is_ok()
+        target.port() == listen.port() && !is_foreign(UdpSocket::bind((target.ip(), 0)))
     };
     warn_plaintext(listen, settings.insecure, on_event);
     let far = Arc::new(Far::new(FarConfig {
@@ -204,6 +205,12 @@ pub fn far(
     observe(serve, active, ending, settings.reports_flows, on_event)?;
     drop(serving);
     Ok(BoostDocument::new("far", &far.totals(), &began, settings.compress))
+}
+
+/// True if binding to an address has shown that it is not this host's. Any other error, such as that
+/// descriptors have run out, shows nothing.
+fn is_foreign<T>(bound: io::Result<T>) -> bool {
+    bound.is_err_and(|error| error.kind() == io::ErrorKind::AddrNotAvailable)
 }
 
 /// When a box began.
@@ -286,7 +293,22 @@ pub(super) fn observe(
                 Err(RecvTimeoutError::Disconnected) => break,
             }
         }
-        let failed = |_| Err(BoostError::Socket(std::io::Error::other("a thread failed")));
+        let failed = |_| Err(BoostError::Socket(io::Error::other("a thread failed")));
         serving.join().unwrap_or_else(failed).map_err(problem)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_address_of_another_host_is_foreign() {
+        assert!(is_foreign(UdpSocket::bind("192.0.2.1:0")));
+        assert!(!is_foreign(UdpSocket::bind("127.0.0.1:0")));
+        // EMFILE, ENFILE, ENOBUFS, ENOMEM.
+        for exhausted in [24, 23, 105, 12] {
+            assert!(!is_foreign::<()>(Err(io::Error::from_raw_os_error(exhausted))));
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! Connections of near boxes until they have proved their key: one thread for a listener.
 
 use super::{FarConfig, NewLane};
-use crate::counters::Counters;
+use crate::address_share::{AddressShares, Full};
 use crate::event::Event;
 use crate::event_loop::{Ending, Inbox, Report};
 use crate::far::targets::Job;
@@ -29,7 +29,7 @@ pub(super) struct Sink<'a> {
     pub(super) inboxes: Vec<Inbox<Job>>,
     /// Where connections of sessions go.
     pub(super) sessions: Inbox<mux::far::Job>,
-    pub(super) counters: &'a Counters,
+    pub(super) by_address: &'a AddressShares,
     pub(super) report: Report<'a>,
 }
 
@@ -202,15 +202,20 @@ pub(super) fn accept(listener: &TcpListener, sink: &Sink<'_>, ending: Ending<'_>
     let refused = |peer, why: String| (sink.report)(Event::LaneRefused { peer, why });
     let mut ended = |ended: Ended<Greeting<'_>>| match ended {
         Ended::Complete(_, own, Ok(())) => {
-            if sink.counters.active_lanes.get() >= sink.config.max_lanes {
-                return refused(own.peer, "too many lanes".to_owned());
-            }
+            let share = match sink.by_address.take(own.peer.ip()) {
+                Ok(share) => share,
+                Err(Full::Limit) => return refused(own.peer, "too many lanes".to_owned()),
+                Err(Full::Share) => {
+                    return refused(own.peer, "too many lanes of this address".to_owned());
+                }
+            };
             let tls = match own.stage {
                 Stage::Tls(tls) => Some(Box::new(Connection::Server(*tls))),
                 Stage::Plain | Stage::Preamble => None,
             };
             let Some(preface) = own.preface else { return };
-            let lane = NewLane { stream: own.stream, peer: own.peer, tls, preface, key: own.key };
+            let Greeting { stream, peer, key, .. } = own;
+            let lane = NewLane { stream, peer, tls, preface, key, share };
             match preface.carries {
                 Carries::ManyFlows => sink.sessions.put(mux::far::Job::Link(lane)),
                 Carries::OneFlow => {

@@ -3,10 +3,10 @@
 use super::{FarConfig, NewLane};
 use crate::connector::{Connector, Step, refusal};
 use crate::counters::Counters;
-use crate::event_loop::{Ending, EventLoop, Inbox, Overdue, Report, Side, flow_ended};
+use crate::event_loop::{EndedLane, Ending, EventLoop, Inbox, Overdue, Report, Side, flow_ended};
 use crate::lane_socket::LaneSocket;
-use crate::local_flow::Local;
-use crate::relay::{LaneEnd, Notice, Relay};
+use crate::local_flow::{Local, LocalFlow};
+use crate::relay::{Notice, Relay};
 use crate::resolver::{Answer, Resolver};
 use lane::{Refusal, Role, Target};
 use std::net::SocketAddr;
@@ -91,11 +91,12 @@ impl Side for FarSide<'_> {
 
     fn job(&mut self, job: Job, event_loop: &mut EventLoop) {
         match job {
-            Job::Lane(NewLane { stream, peer, tls, preface, .. }) => {
+            Job::Lane(NewLane { stream, peer, tls, preface, share, .. }) => {
                 let socket = LaneSocket::accepted(stream, tls, Arc::clone(self.counters));
                 let compresses = self.config.compresses;
                 let relay = Relay::new(Role::Far, socket, peer, compresses, event_loop.now);
-                let relay = relay.greeted(preface);
+                let mut relay = relay.greeted(preface);
+                relay.share = Some(share);
                 // Without descriptors the lane is closed, and near learns of that.
                 let _ = event_loop.add(relay);
             }
@@ -118,7 +119,13 @@ impl Side for FarSide<'_> {
         }
     }
 
-    fn lane_ended(&mut self, id: usize, _relay: Relay, _end: LaneEnd, _loop: &mut EventLoop) {
+    fn lane_ended(
+        &mut self,
+        id: usize,
+        _ended: EndedLane,
+        _unproven: Option<LocalFlow>,
+        _event_loop: &mut EventLoop,
+    ) {
         self.connector.end(id);
     }
 

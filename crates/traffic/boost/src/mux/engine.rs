@@ -10,6 +10,7 @@ use crate::relay::SCRATCH_BYTES;
 use crate::{BoostError, Timeouts};
 use host::clock;
 use host::edge_poller::{Edge, EdgePoller};
+use host::stop::StopFlag;
 use host::wait::EventFd;
 use lane::{Refusal, Role, Target};
 use mux::StreamId;
@@ -73,6 +74,7 @@ const FLOW: usize = 1;
 pub(crate) struct Prepared<J> {
     engine: Engine,
     jobs: Receiver<J>,
+    has_ended: StopFlag,
 }
 
 /// Prepares the thread.
@@ -97,7 +99,7 @@ pub(crate) fn prepare<J>(
             counters: Arc::clone(counters),
             now: clock::now(),
         };
-        Ok((Prepared { engine, jobs }, inbox))
+        Ok((Prepared { engine, jobs, has_ended: inbox.has_ended.clone() }, inbox))
     };
     make().map_err(BoostError::Socket)
 }
@@ -105,7 +107,7 @@ pub(crate) fn prepare<J>(
 impl<J: Send> Prepared<J> {
     /// Runs until the box ends.
     pub(crate) fn run<S: Side<Job = J>>(self, side: &mut S, ending: Ending<'_>) {
-        let Prepared { mut engine, jobs } = self;
+        let Prepared { mut engine, jobs, has_ended } = self;
         let (mut next_sweep, mut drains_until) = (engine.now, None);
         let mut edges = Vec::new();
         loop {
@@ -122,6 +124,9 @@ impl<J: Send> Prepared<J> {
             }
             let is_late = drains_until.is_some_and(|until| engine.now >= until);
             if ending.stop.is_raised() || is_late || (drains && is_done) {
+                has_ended.raise();
+                // What was handed over before.
+                engine.take_jobs(&jobs, side);
                 return engine.stop(side);
             }
         }
@@ -174,14 +179,18 @@ impl Engine {
                 self.note_local(id, edge, side);
             }
         }
-        while let Ok(job) = jobs.try_recv() {
-            side.job(job, self);
-        }
+        self.take_jobs(jobs, side);
         let mut ready = std::mem::take(&mut self.ready);
         ready.sort_unstable();
         ready.dedup();
         for id in ready {
             self.pump(id, side);
+        }
+    }
+
+    fn take_jobs<S: Side>(&mut self, jobs: &Receiver<S::Job>, side: &mut S) {
+        while let Ok(job) = jobs.try_recv() {
+            side.job(job, self);
         }
     }
 
@@ -361,7 +370,8 @@ impl Engine {
 
     /// Removes a flow whose local socket is gone.
     pub(super) fn end_flow<S: Side>(&mut self, id: usize, side: &mut S) {
-        let Some(flow) = self.flows.get_mut(id).and_then(Option::take) else { return };
+        let Some(mut flow) = self.flows.get_mut(id).and_then(Option::take) else { return };
+        flow.local.share = None;
         self.freed[FLOW].push(id);
         if let Some(live) = flow.session.and_then(|session| get(&mut self.sessions, session)) {
             live.streams.remove(&flow.stream);

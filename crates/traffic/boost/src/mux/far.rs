@@ -5,6 +5,7 @@ use super::engine::{Engine, Side};
 use super::link::Link;
 use super::live::Live;
 use crate::Timeouts;
+use crate::address_share::AddressShares;
 use crate::connector::{Connector, Step, refusal};
 use crate::counters::Counters;
 use crate::event::Event;
@@ -20,9 +21,9 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// Most sessions, in all and of one key. Each keeps at most 33 MiB that are not acknowledged, and
+/// Most sessions, in all and of one key; of one address at most seven times the room that is left. Each keeps at most 33 MiB that are not acknowledged, and
 /// 128 MiB for slow receivers.
-const MAX_SESSIONS: usize = 8;
+const MAX_SESSIONS: u64 = 8;
 const MAX_OF_KEY: usize = 4;
 /// Connections that have not said which session they are of.
 const MAX_UNGREETED: usize = 256;
@@ -41,6 +42,8 @@ pub(crate) struct FarSide<'a> {
     counters: &'a Arc<Counters>,
     report: Report<'a>,
     connector: Connector,
+    /// Sessions by the address that began them.
+    by_address: AddressShares,
 }
 
 impl<'a> FarSide<'a> {
@@ -52,7 +55,8 @@ impl<'a> FarSide<'a> {
         report: Report<'a>,
     ) -> Self {
         let connector = Connector::new(Arc::clone(&config.policy), resolver);
-        FarSide { config, inbox, counters, report, connector }
+        let by_address = AddressShares::new(MAX_SESSIONS);
+        FarSide { config, inbox, counters, report, connector, by_address }
     }
 
     fn take(&self, flow: usize, step: Step, engine: &mut Engine) -> Option<Refusal> {
@@ -91,12 +95,13 @@ impl<'a> FarSide<'a> {
             (Some(_), None) | (None, Some(_)) => Err(Verdict::Unknown),
             (None, None) => {
                 let of_key = engine.sessions().filter(|(_, live)| live.key == key).count();
-                let limit = if key.is_some() { MAX_OF_KEY } else { MAX_SESSIONS };
-                if of_key >= limit || engine.sessions().count() >= MAX_SESSIONS {
+                if key.is_some() && of_key >= MAX_OF_KEY {
                     return Err(Verdict::Busy);
                 }
+                let share = self.by_address.take(peer.ip()).map_err(|_| Verdict::Busy)?;
                 let session = Session::new(Role::Far);
-                let live = Live::new(session, hello.session, key, peer, engine.now);
+                let mut live = Live::new(session, hello.session, key, peer, engine.now);
+                live.share = Some(share);
                 Ok((engine.add_session(live), 0))
             }
         }
@@ -112,13 +117,13 @@ impl Side for FarSide<'_> {
 
     fn job(&mut self, job: Job, engine: &mut Engine) {
         match job {
-            Job::Link(NewLane { stream, peer, tls, key, .. }) => {
+            Job::Link(NewLane { stream, peer, tls, key, share, .. }) => {
                 if engine.links().filter(|link| link.session.is_none()).count() >= MAX_UNGREETED {
                     return self.refused(peer, "too many connections without a session");
                 }
                 let socket = LaneSocket::accepted(stream, tls, Arc::clone(self.counters));
                 let mut link = Link::new(socket, peer, &PREFACE.encode(), Hello::BYTES, engine.now);
-                link.key = key;
+                (link.key, link.share) = (key, Some(share));
                 engine.add_link(link, self);
             }
             Job::Resolved { flow, number, found } => {

@@ -1,5 +1,6 @@
 //! One connection of a session.
 
+use crate::address_share::ShareTicket;
 use crate::keys::KeyId;
 use crate::lane_socket::LaneSocket;
 use host::edge_poller::Edge;
@@ -7,7 +8,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 /// Timeout of a connection until both ends have greeted.
-const GREETING_TIMEOUT: Duration = Duration::from_secs(10);
+pub(super) const GREETING_TIMEOUT: Duration = Duration::from_secs(10);
 /// Interval of `Ping`, and the silence after which a connection is given up.
 pub(super) const PING_INTERVAL: Duration = Duration::from_secs(10);
 const SILENCE_TIMEOUT: Duration = Duration::from_secs(25);
@@ -18,6 +19,8 @@ pub(crate) struct Link {
     pub(super) peer: SocketAddr,
     /// Far: the key that near has proved.
     pub(super) key: Option<KeyId>,
+    /// Far: counts it for near's address.
+    pub(super) share: Option<ShareTicket>,
     /// The session that it carries.
     pub(super) session: Option<usize>,
     greeting: Vec<u8>,
@@ -25,6 +28,8 @@ pub(crate) struct Link {
     wanted: usize,
     has_failed: bool,
     pub(super) since: Instant,
+    /// Time until its greeting.
+    pub(super) timeout: Duration,
     pub(super) last_heard: Instant,
     pub(super) last_ping: Instant,
     /// It is closed once what is queued was sent.
@@ -45,11 +50,13 @@ impl Link {
             socket,
             peer,
             key: None,
+            share: None,
             session: None,
             greeting: Vec::new(),
             wanted,
             has_failed: false,
             since: now,
+            timeout: GREETING_TIMEOUT,
             last_heard: now,
             last_ping: now,
             ends: false,
@@ -109,7 +116,7 @@ impl Link {
     pub(super) fn overdue(&self, now: Instant) -> Option<&'static str> {
         let passed = |since: Instant, limit| now.saturating_duration_since(since) >= limit;
         if !self.is_greeted() || self.ends {
-            return passed(self.since, GREETING_TIMEOUT).then_some("it did not answer in time");
+            return passed(self.since, self.timeout).then_some("it did not answer in time");
         }
         passed(self.last_heard, SILENCE_TIMEOUT).then_some("the other box does not answer")
     }

@@ -1,5 +1,6 @@
 //! A session at this box: its connection, and the flows of its streams.
 
+use crate::address_share::ShareTicket;
 use crate::keys::KeyId;
 use mux::{Session, SessionId, StreamId};
 use std::collections::{HashMap, VecDeque};
@@ -13,6 +14,8 @@ pub(crate) struct Live {
     /// The near box that it is of; `None`: plaintext.
     pub(super) key: Option<KeyId>,
     pub(super) peer: SocketAddr,
+    /// Far: counts it for the address of near that began it.
+    pub(super) share: Option<ShareTicket>,
     pub(super) link: Option<usize>,
     /// Since when it has no connection.
     pub(super) unlinked: Option<Instant>,
@@ -34,6 +37,7 @@ impl Live {
             id,
             key,
             peer,
+            share: None,
             link: None,
             unlinked: Some(now),
             streams: HashMap::new(),

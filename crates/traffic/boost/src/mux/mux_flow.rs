@@ -123,6 +123,19 @@ impl MuxFlow {
         self.drop_local(end);
     }
 
+    /// Near: true if everything of the application is on its way to its target, and FIN.
+    pub(super) const fn may_leave(&self) -> bool {
+        self.local.is_opened && self.local.to_lane.has_fin && !self.local.discards()
+    }
+
+    /// Near: nobody receives what the target still sends.
+    pub(super) fn leave(&mut self, session: Option<&mut Session>) {
+        if let Some(session) = session {
+            session.stop_sending(self.stream);
+        }
+        self.drop_local(FlowEnd::Orderly);
+    }
+
     /// Dropping the socket resets its connection.
     pub(super) fn drop_local(&mut self, end: FlowEnd) {
         self.local.local = Local::Gone;

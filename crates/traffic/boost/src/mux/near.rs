@@ -2,7 +2,7 @@
 
 use super::RESUME_TIMEOUT;
 use super::engine::{Engine, Side};
-use super::link::Link;
+use super::link::{GREETING_TIMEOUT, Link};
 use super::live::Live;
 use super::mux_flow::answer_refusal;
 use crate::counters::Counters;
@@ -13,6 +13,7 @@ use crate::local_flow::{FlowEnd, FlowSummary, Local, LocalFlow};
 use crate::near::{NearConfig, NewFlow};
 use crate::{Timeouts, sockets};
 use host::clock;
+use host::stop::StopFlag;
 use lane::{Carries, Preface, Refusal, Role, Target};
 use mux::{Hello, Session, SessionId, Verdict, Welcome};
 use std::io;
@@ -34,6 +35,8 @@ pub(crate) struct NearSide<'a> {
     config: &'a NearConfig,
     counters: &'a Arc<Counters>,
     report: Report<'a>,
+    /// Raised once nobody is left who receives.
+    has_no_applications: StopFlag,
     session: Option<usize>,
     /// Far has taken the session.
     has_begun: bool,
@@ -54,11 +57,13 @@ impl<'a> NearSide<'a> {
         config: &'a NearConfig,
         counters: &'a Arc<Counters>,
         report: Report<'a>,
+        has_no_applications: StopFlag,
     ) -> Self {
         NearSide {
             config,
             counters,
             report,
+            has_no_applications,
             session: None,
             has_begun: false,
             flows: 0,
@@ -114,7 +119,11 @@ impl<'a> NearSide<'a> {
             sockets::connect_lane(far, &self.config.options).map_err(|error| error.to_string())?;
         let socket = LaneSocket::connecting(stream, tls, preamble, Arc::clone(self.counters));
         let greeting = [&PREFACE.encode()[..], &hello.encode()].concat();
-        let link = Link::new(socket, far, &greeting, GREETING_BYTES, engine.now);
+        let mut link = Link::new(socket, far, &greeting, GREETING_BYTES, engine.now);
+        if !self.has_begun && self.config.far.len() > 1 {
+            // There is time for the next address.
+            link.timeout = GREETING_TIMEOUT / 2;
+        }
         // It cannot be greeted or lost before it has connected.
         self.link = engine.add_link(link, self);
         if self.link.is_none() {
@@ -144,9 +153,11 @@ impl<'a> NearSide<'a> {
     }
 
     fn drop_session(&mut self, why: &str, engine: &mut Engine) {
-        if let Some(session) = self.session.take() {
-            self.link = None;
-            engine.end_session(session, why, self);
+        let Some(session) = self.session.take() else { return };
+        engine.end_session(session, why, self);
+        // One that has not begun to carry it.
+        if let Some(link) = self.link.take() {
+            engine.close_link(link, why, self);
         }
     }
 
@@ -173,9 +184,9 @@ impl Side for NearSide<'_> {
     type Job = NewFlow;
 
     fn job(&mut self, flow: NewFlow, engine: &mut Engine) {
-        let NewFlow { stream, peer, target, negotiation, early } = flow;
+        let NewFlow { stream, peer, target, negotiation, early, share } = flow;
         let mut local = LocalFlow::new(Local::Connected(stream), peer, target, engine.now);
-        local.negotiation = Some(negotiation);
+        (local.negotiation, local.share) = (Some(negotiation), Some(share));
         let opened = self.session(engine).map_err(|why| (Refusal::Unreachable, why));
         let opened = opened.and_then(|session| {
             let busy = || (Refusal::Busy, "too many flows in one session".to_owned());
@@ -231,6 +242,10 @@ impl Side for NearSide<'_> {
 
     fn link_lost(&mut self, link: &Link, why: &str, engine: &mut Engine) {
         self.link = None;
+        // A peer that is not one of the protocol has ended it.
+        if self.session.is_some_and(|session| engine.session(session).is_none()) {
+            self.session = None;
+        }
         if link.session.is_some() {
             // The next one is connected at once.
             self.retry_at = engine.now;
@@ -241,6 +256,9 @@ impl Side for NearSide<'_> {
 
     fn sweep(&mut self, drains: bool, engine: &mut Engine) -> bool {
         let now = engine.now;
+        if self.has_no_applications.is_raised() {
+            engine.leave(self);
+        }
         let unlinked = self.session.and_then(|session| engine.session(session)?.unlinked);
         if let Some(since) = unlinked {
             let limit = if self.has_begun { RESUME_TIMEOUT } else { BEGIN_TIMEOUT };

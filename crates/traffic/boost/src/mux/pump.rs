@@ -17,6 +17,19 @@ const MAX_ROUNDS: usize = 16;
 const TURN_BYTES: usize = 32 << 10;
 
 impl Engine {
+    /// Near: leaves the flows to far that wait for nothing but what their targets send.
+    pub(super) fn leave<S: Side>(&mut self, side: &mut S) {
+        for id in 0..self.flows.len() {
+            let Some(flow) = get(&mut self.flows, id).filter(|flow| flow.may_leave()) else {
+                continue;
+            };
+            let live = flow.session.and_then(|session| get(&mut self.sessions, session));
+            flow.leave(live.map(|live| &mut live.session));
+            self.ready.extend(flow.session);
+            self.end_flow(id, side);
+        }
+    }
+
     /// Serves a session: what has arrived, flows, what is to be sent.
     pub(super) fn pump<S: Side>(&mut self, id: usize, side: &mut S) {
         for _ in 0..MAX_ROUNDS {
@@ -133,6 +146,14 @@ impl Engine {
                 let Some(flow_id) = of(stream, live) else { return live.session.end(stream) };
                 if let Some(flow) = get(&mut self.flows, flow_id) {
                     flow.local.to_local.has_end = true;
+                }
+                self.wake(flow_id);
+            }
+            Event::StopSending(stream) => {
+                live.session.end(stream);
+                let Some(flow_id) = of(stream, live) else { return };
+                if let Some(flow) = get(&mut self.flows, flow_id) {
+                    flow.local.to_lane.has_fin = true;
                 }
                 self.wake(flow_id);
             }

@@ -9,6 +9,10 @@ use std::io::{ErrorKind, Read};
 use std::net::TcpStream;
 use std::time::Instant;
 
+/// Bytes that may be sent before far has taken the lane, with one read more: what a first flight
+/// carries, and more.
+const MAX_UNPROVEN: usize = 64 << 10;
+
 /// What was read from the local socket.
 enum Taken {
     /// So many bytes at the start of the buffer.
@@ -44,6 +48,7 @@ impl Relay {
             return Ok(true);
         }
         let (may_send, at_far) = (self.state.may_send(), self.role == Role::Far);
+        let is_ready = self.is_ready();
         let Some(flow) = self.flow.as_mut().filter(|_| may_send) else {
             return self.reset_if_failed();
         };
@@ -55,14 +60,15 @@ impl Relay {
             self.send(&Message::End)?;
             return Ok(true);
         }
-        if !flow.readable || (at_far && !flow.is_opened) {
+        let waits = !is_ready && flow.to_lane.unproven.len() >= MAX_UNPROVEN;
+        if !flow.readable || waits || (at_far && !flow.is_opened) {
             return self.reset_if_failed();
         }
         let Some(stream) = flow.connected() else { return Ok(false) };
         let offers_blocks = self.state.admits_compressed() && flow.to_lane.reduction.is_trying();
         let by = match (self.socket.is_plain(), offers_blocks) {
             (_, true) => Taking::Copy(MAX_BLOCK),
-            (true, false) if flow.to_lane.is_bulk => Taking::Splice,
+            (true, false) if is_ready && flow.to_lane.is_bulk => Taking::Splice,
             (true, false) => Taking::Copy(COPY_BYTES),
             (false, false) => Taking::Copy(SCRATCH_BYTES),
         };
@@ -139,6 +145,8 @@ impl Relay {
             reduction.sent_raw(bytes.len());
         }
         self.announce(bytes.len(), tools)?;
+        // Blocks are sent only on lanes that far has taken.
+        self.keep_unproven(bytes);
         self.send_payload(bytes)
     }
 
@@ -156,6 +164,14 @@ impl Relay {
         }
         self.local_reset()?;
         Ok(true)
+    }
+
+    /// Near: keeps a copy of what far may never take.
+    pub(super) fn keep_unproven(&mut self, payload: &[u8]) {
+        let is_unproven = !self.is_ready();
+        if let Some(flow) = self.flow.as_mut().filter(|_| is_unproven) {
+            flow.to_lane.unproven.extend_from_slice(payload);
+        }
     }
 
     /// Queues the header of a run that is sent as it is, and counts its bytes.

@@ -4,7 +4,7 @@ use super::{Arriving, COPY_BYTES, LaneEnd, Notice, Relay, Tools};
 use crate::counters::Counters;
 use crate::local_flow::{FlowEnd, Local, LocalFlow};
 use crate::pipes::PIPE_BYTES;
-use lane::{Carries, Message, Preface};
+use lane::{Carries, Message, Preface, Role};
 use std::io::ErrorKind;
 use std::net::Shutdown;
 use std::time::Instant;
@@ -43,7 +43,7 @@ impl Relay {
             return Ok(false);
         };
         if count == 0 {
-            return Err(self.closed_by_peer());
+            return Err(self.ended_by_peer());
         }
         self.last_heard = tools.now;
         // The buffer is needed for nothing else meanwhile.
@@ -51,6 +51,22 @@ impl Relay {
         let result = self.process(scratch.get(..count).unwrap_or_default(), tools, notices);
         tools.scratch = scratch;
         result.map(|()| true)
+    }
+
+    /// The end of the lane, behind all that the peer has sent. Near may leave a flow to far once it has
+    /// sent everything: the target's system delivers the rest.
+    fn ended_by_peer(&mut self) -> LaneEnd {
+        let at_far = self.role == Role::Far;
+        let left = self.flow.as_mut().filter(|flow| at_far && flow.to_local.is_shut);
+        if let Some(flow) = left
+            && let Some(stream) = flow.connected()
+        {
+            let _ = host::socket::set_reset_on_close(stream, false);
+            flow.local = Local::Gone;
+            flow.end.get_or_insert(FlowEnd::Orderly);
+            return LaneEnd::ClosedByPeer;
+        }
+        self.closed_by_peer()
     }
 
     pub(super) fn closed_by_peer(&self) -> LaneEnd {
@@ -117,7 +133,7 @@ impl Relay {
                 let taken = self.socket.taken(filled).map_err(LaneEnd::failed)?;
                 let Some(count @ 1..) = taken else {
                     tools.pipes.put(pipe);
-                    return if taken.is_none() { Ok(false) } else { Err(self.closed_by_peer()) };
+                    return if taken.is_none() { Ok(false) } else { Err(self.ended_by_peer()) };
                 };
                 self.state.taken(u32::try_from(count).unwrap_or(u32::MAX));
                 flow.to_local.wan_bytes += count as u64;
@@ -131,7 +147,7 @@ impl Relay {
             return Ok(false);
         };
         if count == 0 {
-            return Err(self.closed_by_peer());
+            return Err(self.ended_by_peer());
         }
         self.state.taken(u32::try_from(count).unwrap_or(u32::MAX));
         self.count_arrived(count);

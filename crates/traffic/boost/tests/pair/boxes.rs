@@ -127,7 +127,7 @@ pub(super) struct Pair {
     pub(super) far_address: SocketAddr,
     pub(super) near: Running,
     pub(super) far: Running,
-    near_box: Arc<Near>,
+    pub(super) near_box: Arc<Near>,
     far_box: Arc<Far>,
 }
 

@@ -251,6 +251,55 @@ fn flows_without_far_are_reset_at_once() {
     pair.near.event(|event| matches!(event, Event::FarUnreachable { .. }).then_some(()));
 }
 
+#[test]
+fn a_flow_that_nobody_receives_is_over_once_far_has_everything() {
+    for setup in with_mux() {
+        let (listener, address) = target();
+        let pair = Pair::new(address, &setup);
+        let (application, server) = (pair.connect(), accept(&listener));
+        send(&application, 3_000_000);
+        drop(application);
+        pair.near_box.applications_have_ended();
+        pair.near.drain.raise();
+        std::thread::sleep(Duration::from_millis(300));
+        // The server sends no FIN.
+        receive(&server, 3_000_000, |_| {});
+        assert_eq!(pair.near.flow_end(0), FlowEnd::Orderly);
+        assert_eq!(pair.far.flow_end(0), FlowEnd::Orderly);
+        until(|| pair.near.has_ended().then_some(()));
+        assert_eq!((pair.near_totals().reset, pair.far_totals().reset), (0, 0));
+    }
+}
+
+#[test]
+fn flows_go_on_to_the_address_of_far_that_answers() {
+    let (listener, address) = target();
+    // It accepts, and says nothing.
+    let (_silent, dead) = target();
+    let setup = Setup { mux: true, dead: Some(dead), ..Setup::default() };
+    let pair = Pair::new(address, &setup);
+    let (mut application, mut server) = (pair.connect(), accept(&listener));
+    application.write_all(b"a").unwrap();
+    server.read_exact(&mut [0]).unwrap();
+}
+
+#[test]
+fn a_session_that_has_failed_is_followed_by_the_next_one() {
+    let (_listener, address) = target();
+    let (far, via) = target();
+    let pair = Pair::new(address, &Setup { mux: true, via: Some(via), ..Setup::default() });
+    for _ in 0..2 {
+        let (mut application, mut asked) = (pair.connect(), accept(&far));
+        let mut greeting = [0; 40];
+        asked.read_exact(&mut greeting).unwrap();
+        assert_eq!(greeting[8], 0, "it begins");
+        let welcome = [&b"LHLANE\x01\x01"[..], &[0; 16]].concat();
+        // What follows is no frame.
+        asked.write_all(&[&welcome[..], &[0xff; 12]].concat()).unwrap();
+        assert_eq!(application.read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);
+    }
+}
+
 /// A connection of a session to far, and far's answer.
 fn hello(pair: &Pair, kind: u8, offset: u64, id: [u8; 16]) -> (TcpStream, [u8; 24]) {
     let mut stream = TcpStream::connect(pair.far_address).unwrap();

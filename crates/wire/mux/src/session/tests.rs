@@ -249,6 +249,8 @@ fn what_a_peer_may_not_do_ends_the_session() {
         (vec![Frame::End(1), Frame::Data(1, 1)], MuxError::OutOfOrder),
         (vec![Frame::End(1), Frame::End(1)], MuxError::OutOfOrder),
         (vec![Frame::End(1), Frame::Reset(1)], MuxError::OutOfOrder),
+        (vec![Frame::StopSending(1)], MuxError::OutOfOrder),
+        (vec![Frame::StopSending(2)], MuxError::UnknownStream),
         (vec![Frame::Open(1, target())], MuxError::OutOfOrder),
         (vec![Frame::Open(3, target())], MuxError::OutOfOrder),
         (vec![Frame::Opened(1)], MuxError::OutOfOrder),
@@ -382,6 +384,40 @@ fn an_aborted_stream_discards_what_still_arrives() {
     pair.pass(0, usize::MAX, usize::MAX);
     pair.ends[1].session.reset(id);
     pair.pass(1, usize::MAX, usize::MAX);
+    for end in &pair.ends {
+        assert!(end.session.streams.is_empty() && end.session.active == 0);
+    }
+}
+
+#[test]
+fn a_near_that_takes_nothing_more_has_far_end_its_direction() {
+    let mut pair = Pair::new();
+    let id = pair.open();
+    pair.settle();
+    let [near, far] = &mut pair.ends;
+    near.session.stop_sending(id);
+    assert_eq!(near.session.unsent(), 0, "its own direction has not ended");
+    near.session.end(id);
+    near.session.stop_sending(id);
+    far.session.send(id, &[0; 1000]).unwrap();
+    let mut input = near.transmit(usize::MAX);
+    let mut events = Vec::new();
+    while !input.is_empty() {
+        let received = far.session.receive(&input).unwrap();
+        events.extend(received.event);
+        input.drain(..received.used);
+    }
+    assert_eq!(events, [Event::End(id), Event::StopSending(id)]);
+    far.session.end(id);
+    // One that is late is no error.
+    assert_eq!(far.session.receive(&Frame::StopSending(id).encode()).unwrap().event, None);
+    let input = far.transmit(usize::MAX);
+    near.records.clear();
+    let mut rest = &input[..];
+    while !rest.is_empty() {
+        let received = near.session.receive(rest).unwrap();
+        rest = &rest[received.used..];
+    }
     for end in &pair.ends {
         assert!(end.session.streams.is_empty() && end.session.active == 0);
     }

@@ -167,7 +167,8 @@ mod tests {
         let found = ask(std::slice::from_ref(&url));
         let remote = found.boxes.first().unwrap();
         assert_eq!((remote.name.as_str(), remote.role, remote.pid), (&*url, BoxRole::Near, None));
-        assert!(remote.started_unix_s > 1.6e9 && remote.not_boosted.len() == 10, "{remote:?}");
+        assert!(remote.started_unix_s > 1.6e9, "{remote:?}");
+        assert_eq!(remote.not_boosted.len(), ::boost::NotBoosted::ALL.len());
         drop(serving);
         let gone = ask(&[url]);
         assert!(gone.boxes.is_empty() && gone.silent.len() == 1, "{gone:?}");

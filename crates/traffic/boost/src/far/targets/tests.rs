@@ -1,6 +1,7 @@
 //! The lanes and targets of a thread of far, in virtual time, against a near that each test plays.
 
 use super::*;
+use crate::address_share::AddressShares;
 use crate::connector::MAX_ADDRESSES;
 use crate::event_loop::Prepared;
 use crate::sockets;
@@ -86,13 +87,9 @@ fn stage(addresses: Vec<SocketAddr>, test: impl FnOnce(Stage<'_>)) {
         near.set_read_timeout(Some(LONG)).unwrap();
         let (stream, peer) = listener.accept().unwrap();
         stream.set_nonblocking(true).unwrap();
-        inbox.put(Job::Lane(NewLane {
-            stream,
-            peer,
-            tls: None,
-            preface: Preface::of_lane(false),
-            key: None,
-        }));
+        let share = AddressShares::new(1).take(peer.ip()).unwrap();
+        let preface = Preface::of_lane(false);
+        inbox.put(Job::Lane(NewLane { stream, peer, tls: None, preface, key: None, share }));
         let mut stage = Stage { side, thread, near, lane: Lane::new(Role::Near) };
         stage.serve();
         // Far's preface.
