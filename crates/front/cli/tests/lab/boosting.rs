@@ -130,13 +130,13 @@ pub(crate) fn a_pair_is_verified_in_its_own_lab() {
         "--repeat",
         "1",
         "-t",
-        "4",
+        "3",
         "--cubic-rounds",
         "0",
         "--json",
     ]);
     let failed = found["runs"].as_array().unwrap().iter().any(|run| !run["failed"].is_null());
-    assert!(!failed && found["gain"]["ratio"].as_f64().unwrap() > 3.0, "{found:#}");
+    assert!(!failed && found["gain"]["ratio"].as_f64().unwrap() > 2.0, "{found:#}");
     assert_eq!(found["verdict"], "cannot-tell", "one pair has no interval");
     let has_price = |way: &str| found[way]["cpu_s_per_gb"].as_f64().is_some_and(|cpu| cpu > 0.0);
     assert!(has_price("direct") && has_price("boosted"), "{found:#}");

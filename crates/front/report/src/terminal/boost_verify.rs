@@ -108,7 +108,7 @@ mod tests {
         let text = boost_verification(&of, &Style { colour: false, width: 90, unicode: true });
         for shown in [
             "direct 3.24 s, 100 MB, CPU 0.4 s",
-            "connected to far in 0.51 s, failed: exit code 1",
+            "connected to far in 0.51 s, failed: exit",
             "Cannot tell.",
             "interrupted",
             "longhaul boost plan HOST",
