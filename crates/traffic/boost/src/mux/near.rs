@@ -97,7 +97,7 @@ impl<'a> NearSide<'a> {
         }
         let far = self.address();
         if let Err(why) = self.try_connect(far, engine) {
-            self.unreachable(far, why, engine);
+            self.unreachable(far, &why, engine);
         }
     }
 
@@ -125,7 +125,7 @@ impl<'a> NearSide<'a> {
 
     /// Goes on to the next address; after a pause once every address has failed. A session that has not
     /// begun then ends, as its flows would only wait for the same.
-    fn unreachable(&mut self, far: SocketAddr, why: String, engine: &mut Engine) {
+    fn unreachable(&mut self, far: SocketAddr, why: &str, engine: &mut Engine) {
         self.address = self.address.wrapping_add(1);
         self.failed += 1;
         if self.failed < self.config.far.len() {
@@ -136,10 +136,10 @@ impl<'a> NearSide<'a> {
         self.retry_at = engine.now + self.pause;
         self.pause = (self.pause * 2).min(LONGEST_PAUSE);
         if self.is_reached.replace(false) != Some(false) {
-            (self.report)(Event::FarUnreachable { far, why: why.clone() });
+            (self.report)(Event::FarUnreachable { far, why: why.to_owned() });
         }
         if !self.has_begun {
-            self.drop_session(&why, engine);
+            self.drop_session(why, engine);
         }
     }
 
@@ -210,7 +210,7 @@ impl Side for NearSide<'_> {
         let Some(far) = engine.link(link).map(|link| link.peer) else { return };
         if let Err(why) = self.welcomed(greeting, engine) {
             engine.close_link(link, &why, self);
-            self.unreachable(far, why.clone(), engine);
+            self.unreachable(far, &why, engine);
             return self.drop_session(&why, engine);
         }
         let Some(session) = self.session else { return };
@@ -235,7 +235,7 @@ impl Side for NearSide<'_> {
             // The next one is connected at once.
             self.retry_at = engine.now;
         } else if !link.is_greeted() {
-            self.unreachable(link.peer, why.to_owned(), engine);
+            self.unreachable(link.peer, why, engine);
         }
     }
 
