@@ -176,11 +176,9 @@ impl MuxFlow {
         if let Some(session) = session {
             session.consumed(self.stream, moved);
         }
-        let is_delivered = flow.to_local.has_end && flow.to_local.queue.is_empty();
-        if is_delivered
-            && !flow.to_local.is_shut
-            && let Some(stream) = flow.connected()
-        {
+        let is_due =
+            flow.to_local.has_end && flow.to_local.queue.is_empty() && !flow.to_local.is_shut;
+        if let Some(stream) = flow.connected().filter(|_| is_due) {
             // Fails if an RST has arrived, which is reported by itself.
             let _ = stream.shutdown(Shutdown::Write);
             flow.to_local.is_shut = true;
