@@ -3,7 +3,7 @@
 use crate::cell_lab::Shared;
 use crate::cell_plan;
 use crate::disks::FlowDisk;
-use crate::programs::{ProgramHosts, Prepared, Transferred};
+use crate::programs::{Prepared, ProgramHosts, Transferred};
 use crate::testbed::AttemptError;
 use crate::watched::{self, Ends};
 use host::clock;
