@@ -13,8 +13,8 @@
 //! fetches n slices one after another, each after an RTT in which nothing arrives, and confirms each
 //! by a request of its own once they have expired (RFC 9111, section 4.3), over a connection that is
 //! open. Meanwhile the client gets B bytes that the edge's socket and the link's queue hold. The edge
-//! passes on what it receives. The origin keeps its congestion window between slices
-//! (tcp_slow_start_after_idle=0).
+//! passes on what it receives. The origin keeps its congestion window between slices, as one RTT is
+//! shorter than the retransmission timeout (RFC 5681, section 4.1), and the queue holds a slice.
 //!
 //! Clients that ask while another one fetches a slice look for it every [`LOCK_POLL_S`] (nginx's
 //! `ngx_http_file_cache_lock`), and share the link to the edge.

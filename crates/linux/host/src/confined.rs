@@ -141,12 +141,12 @@ impl ScratchDirectory {
     /// # Errors
     /// The system error; `FileTooLarge` if it has more.
     pub fn read(&self, name: &str, limit: u64) -> io::Result<String> {
-        let options = OpenOptions::new()
+        let file = OpenOptions::new()
             .read(true)
             .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
             .open(self.path.join(name))?;
         let mut text = String::new();
-        options.take(limit + 1).read_to_string(&mut text)?;
+        file.take(limit + 1).read_to_string(&mut text)?;
         if text.len() as u64 > limit {
             return Err(io::ErrorKind::FileTooLarge.into());
         }

@@ -233,8 +233,8 @@ fn holds(question: &CdnQuestion) -> Vec<String> {
          own connection to the origin, expired uses one that is open. The edge passes on what it \
          receives, and takes no time itself."
             .to_owned(),
-        "The origin keeps its window between slices (net.ipv4.tcp_slow_start_after_idle=0). Of an \
-         expired object with several slices, the time is an upper bound: the client gets what the \
+        "The bottleneck's queue holds a slice, which an origin with an open window sends in a burst \
+         unless it is paced. Of an expired object with several slices, the time is an upper bound: the client gets what the \
          edge's socket buffer holds while the edge waits."
             .to_owned(),
         "Not included: TLS (one more RTT of each handshake, RFC 8446), name resolution, HyStart, a \
