@@ -91,7 +91,7 @@ fn of_transfer(transfer: &BoostTransfer, style: &Style) -> Vec<Line> {
     lines
 }
 
-/// The programs whose own window is below what the path carries.
+/// The programs whose own window carries less than the bottleneck rate.
 fn limited_programs(transfer: &BoostTransfer) -> String {
     let limited: Vec<String> = transfer
         .programs
