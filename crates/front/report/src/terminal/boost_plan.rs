@@ -114,7 +114,7 @@ fn conditional(option: &BoostOption) -> String {
     format!("{} ({}), {condition}", option.kind.name(), times(factor))
 }
 
-/// The programs whose own window is below the BDP.
+/// The programs whose own window carries less than the bottleneck rate.
 fn limited_programs(transfer: &BoostTransfer) -> String {
     let limited: Vec<String> = transfer
         .programs
