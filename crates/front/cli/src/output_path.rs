@@ -50,6 +50,8 @@ mod tests {
         "boost near --token-file",
         "boost plan target",
         "boost run --key-file",
+        "boost verify --key-file",
+        "boost verify --lab",
         "copy --token-file",
         "doctor --disk",
         "doctor --read",
