@@ -40,7 +40,7 @@ mod tests {
     use std::any::TypeId;
 
     /// Flags whose paths are read, or written to without a name (`doctor --disk`).
-    const INPUTS: [&str; 45] = [
+    const INPUTS: [&str; 47] = [
         "baseline --compare",
         "baseline --notes",
         "baseline --servers",
