@@ -154,6 +154,46 @@ fn uncertain_inputs_widen_the_interval() {
     assert!(vague.low < sure.low && vague.high > sure.high, "{sure:?} {vague:?}");
 }
 
+#[test]
+fn hosts_have_limits_of_their_own() {
+    let of = hosts(Congestion::Cubic, None);
+    // 1 GiB over 2 s.
+    let long = direct(&path("100gbit", "2s", "0"), &of).unwrap();
+    assert_eq!(long.bound, Bound::LargestWindow);
+    assert!((long.rate.expected.as_f64() / 1e9 - 4.29).abs() < 0.01, "{long:?}");
+    assert_eq!(direct(&path("100gbit", "1ms", "0"), &of).unwrap().bound, Bound::Cpu);
+    for (count, bound) in [(1, Bound::LargestWindow), (16, Bound::Cpu)] {
+        let found = most(&path("100gbit", "1s", "0"), count).unwrap();
+        assert_eq!(found.bound, bound, "{count}: {found:?}");
+    }
+    assert_eq!(most(&path("1gbit", "1ms", "0"), 1).unwrap().bound, Bound::Link);
+    assert!(!holds_path(&path("100gbit", "1s", "0"), &of));
+}
+
+#[test]
+fn above_30_percent_loss_there_is_no_equation() {
+    for congestion in Congestion::ALL {
+        let of = hosts(congestion, Some(1 << 16));
+        let is_bbr = congestion == Congestion::Bbr;
+        assert_eq!(direct(&path("100mbit", "50ms", "25%"), &of).is_some(), !is_bbr);
+        let lossy = path("100mbit", "50ms", "31%");
+        assert_eq!(direct(&lossy, &of), None);
+        assert_eq!(object_time(&lossy, &of, ByteCount::from_bytes(1_000_000)), None);
+    }
+}
+
+#[test]
+fn an_object_under_loss_has_the_error_of_the_congestion_control() {
+    let size = ByteCount::from_bytes(10_000_000);
+    let spread = |loss: &str| {
+        let time =
+            object_time(&path("1gbit", "100ms", loss), &hosts(Congestion::Cubic, None), size);
+        let time = time.unwrap();
+        time.high / time.low
+    };
+    assert!(spread("1%") > 1.9 && spread("0") < 1.3, "{} {}", spread("1%"), spread("0"));
+}
+
 proptest::proptest! {
     #[test]
     fn predictions_hold_the_bounds(mbit in 1u64..10_000, us in 200u64..1_000_000,
