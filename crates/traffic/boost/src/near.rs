@@ -20,6 +20,7 @@ use crate::{BoostError, Timeouts};
 use connection_limits::HandshakeCounts;
 use host::stop::StopFlag;
 use lane::{Role, Target};
+pub(crate) use lanes::ADDRESS_TIMEOUT;
 use lanes::NearSide;
 use share::Shares;
 use std::net::{SocketAddr, TcpListener, TcpStream};

@@ -474,3 +474,10 @@ impl Engine {
         self.links.clear();
     }
 }
+
+#[cfg(test)]
+impl<J> Prepared<J> {
+    pub(crate) const fn engine(&mut self) -> &mut Engine {
+        &mut self.engine
+    }
+}

@@ -230,3 +230,41 @@ impl Side for FarSide<'_> {
         self.config.timeouts
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::engine;
+    use super::*;
+    use crate::Destinations;
+    use host::stop::StopFlag;
+    use mux::SessionId;
+
+    #[test]
+    fn no_address_has_all_sessions() {
+        let config = FarConfig {
+            keys: None,
+            policy: Arc::new(Destinations::new(Vec::new(), Box::new(|_| false))),
+            compresses: false,
+            timeouts: Timeouts::default(),
+            max_lanes: 100,
+            threads: 1,
+        };
+        let counters = Arc::default();
+        std::thread::scope(|scope| {
+            let resolver = Resolver::start(scope, &StopFlag::new()).unwrap();
+            let (mut prepared, inbox) = engine::prepare(Role::Far, &counters).unwrap();
+            let mut side = FarSide::new(&config, resolver, inbox, &counters, &|_| {});
+            let engine = prepared.engine();
+            let begin = |side: &FarSide<'_>, last: u8, id: u8, engine: &mut Engine| {
+                let hello = Hello { session: SessionId([id; 16]), resumes_at: None };
+                side.find(&hello, None, SocketAddr::from(([192, 0, 2, last], 1)), engine)
+            };
+            let begun: Vec<_> = (0..8).map(|id| begin(&side, 1, id, engine)).collect();
+            assert_eq!(begun.iter().filter(|one| one.is_ok()).count(), 7, "{begun:?}");
+            assert!(begin(&side, 2, 8, engine).is_ok());
+            assert_eq!(begin(&side, 3, 9, engine), Err(Verdict::Busy));
+            engine.end_session(0, "over", &mut side);
+            assert!(begin(&side, 3, 9, engine).is_ok());
+        });
+    }
+}

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 /// Timeout of a connection until both ends have greeted.
-pub(super) const GREETING_TIMEOUT: Duration = Duration::from_secs(10);
+const GREETING_TIMEOUT: Duration = Duration::from_secs(10);
 /// Interval of `Ping`, and the silence after which a connection is given up.
 pub(super) const PING_INTERVAL: Duration = Duration::from_secs(10);
 const SILENCE_TIMEOUT: Duration = Duration::from_secs(25);

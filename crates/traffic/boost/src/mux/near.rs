@@ -2,7 +2,7 @@
 
 use super::RESUME_TIMEOUT;
 use super::engine::{Engine, Side};
-use super::link::{GREETING_TIMEOUT, Link};
+use super::link::Link;
 use super::live::Live;
 use super::mux_flow::answer_refusal;
 use crate::counters::Counters;
@@ -10,7 +10,7 @@ use crate::event::Event;
 use crate::event_loop::{Report, flow_ended};
 use crate::lane_socket::LaneSocket;
 use crate::local_flow::{FlowEnd, FlowSummary, Local, LocalFlow};
-use crate::near::{NearConfig, NewFlow};
+use crate::near::{ADDRESS_TIMEOUT, NearConfig, NewFlow};
 use crate::{Timeouts, sockets};
 use host::clock;
 use host::stop::StopFlag;
@@ -121,8 +121,7 @@ impl<'a> NearSide<'a> {
         let greeting = [&PREFACE.encode()[..], &hello.encode()].concat();
         let mut link = Link::new(socket, far, &greeting, GREETING_BYTES, engine.now);
         if !self.has_begun && self.config.far.len() > 1 {
-            // There is time for the next address.
-            link.timeout = GREETING_TIMEOUT / 2;
+            link.timeout = ADDRESS_TIMEOUT;
         }
         // It cannot be greeted or lost before it has connected.
         self.link = engine.add_link(link, self);

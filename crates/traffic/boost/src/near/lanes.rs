@@ -27,7 +27,7 @@ const MAX_CONNECTING_OF_THREAD: usize = 64;
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The same where far has several addresses: a flow has time for a second one. Eight round trips of
 /// 600 ms, of which TCP, TLS and the preface take three.
-const ADDRESS_TIMEOUT: Duration = Duration::from_secs(5);
+pub(crate) const ADDRESS_TIMEOUT: Duration = Duration::from_secs(5);
 /// Timeout of a flow until far's answer to `Open`: it waits for a lane, the lane is connected, far
 /// resolves and connects, each within 10 s.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(40);

@@ -1,3 +1,5 @@
+//! What a plan says of links, files and the commands it prints.
+
 mod files;
 mod links;
 
