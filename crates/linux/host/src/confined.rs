@@ -174,8 +174,8 @@ impl Drop for ScratchDirectory {
 
 impl Reaper {
     /// Starts `arguments` (the program first) in a network namespace, as the leader of a
-    /// process group, in its directory, which is also its `HOME` and its `TMPDIR`. It has no input; of what it
-    /// prints, `limit` bytes of each stream are kept.
+    /// process group, in its directory, which is also its `HOME` and its `TMPDIR`. It has no input;
+    /// of what it prints, `limit` bytes of each stream are kept.
     ///
     /// # Errors
     /// The system error if the program cannot be started.

@@ -122,7 +122,7 @@ fn without(
 }
 
 /// An option that leaves the limit as it is. If another cause may be the limit, it gains up to its
-/// prediction, and without one nothing can be said of the figures.
+/// prediction; without one, or with one below the present goodput, nothing can be said of the figures.
 fn unchanged(
     of: &Situation,
     kind: BoostKind,
@@ -132,8 +132,10 @@ fn unchanged(
     let Some(now) = of.now else { return without(kind, None, reason) };
     let rate = match predicted {
         _ if !of.is_uncertain => Some(now),
-        Some(other) => Some(Estimate { high: now.high.max(other.rate.high), ..now }),
-        None => None,
+        Some(other) if other.rate.high > now.high => {
+            Some(Estimate { high: other.rate.high, ..now })
+        }
+        _ => None,
     };
     let factor = rate.map(|rate| factor(&rate, &now));
     BoostOption { goodput_bps: rate.map(interval), ..without(kind, factor, reason) }

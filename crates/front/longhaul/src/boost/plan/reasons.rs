@@ -41,10 +41,12 @@ pub(super) fn no_gain(
     if factor < SAME || !is_path {
         return own;
     }
-    if is_saturated(of) {
-        return BoostReason::LineFull;
+    // A path without a transfer is not known to be saturated: BBR is what fills it.
+    let is_drawn = of.limit.is_none() && of.finding.is_none();
+    if of.is_already_bbr() && (is_drawn || !is_saturated(of)) {
+        return BoostReason::AlreadyBbr;
     }
-    if of.is_already_bbr() { BoostReason::AlreadyBbr } else { own }
+    if is_saturated(of) { BoostReason::LineFull } else { own }
 }
 
 /// Why a sender with BBR gains nothing by BBR.
