@@ -51,7 +51,7 @@ struct Planned<'a> {
 enum Ready<'a> {
     /// With the disk of the file that is sent.
     Longhaul(Box<Server>, Option<FlowDisk>),
-    Program(Prepared<'a>),
+    Program(Box<Prepared<'a>>),
 }
 
 /// A flow that has ended.
@@ -153,7 +153,7 @@ fn prepare<'a>(
     if let (Some(program), Some(programs)) = (&flow.traffic.program, &shared.programs) {
         return programs
             .prepare(flow.traffic, program, Places::of(server, hosts, flow.port), stop)
-            .map(Ready::Program);
+            .map(|prepared| Ready::Program(Box::new(prepared)));
     }
     let settings = ServerConfig { port: flow.port, one_off: true, ..ServerConfig::default() };
     let bound = server.namespace.run(|| Server::bind(&settings))?;

@@ -53,7 +53,7 @@ pub(crate) fn remedy(limit: Limit, next: &NextLimit<'_>) -> Option<Remedy> {
     let is_gain = rate.as_f64() >= BOOST_WORTH * e.goodput.as_f64();
     let command = command(link.rate, link.rtt, loss, window, congestion);
     let why = "a pair of boxes splits each connection: for hosts that cannot be changed".to_owned();
-    is_gain.then(|| Remedy {
+    is_gain.then_some(Remedy {
         place: RemedyPlace::Boxes,
         command,
         setting: None,

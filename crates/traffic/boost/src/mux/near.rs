@@ -220,8 +220,13 @@ impl Side for NearSide<'_> {
         let Some(far) = engine.link(link).map(|link| link.peer) else { return };
         if let Err(why) = self.welcomed(greeting, engine) {
             engine.close_link(link, &why, self);
+            let had_begun = self.has_begun;
             self.unreachable(far, why.clone(), engine);
-            return self.drop_session(&why, engine);
+            // One that has not begun may be taken at the next address.
+            if had_begun {
+                self.drop_session(&why, engine);
+            }
+            return;
         }
         let Some(session) = self.session else { return };
         (self.has_begun, self.pause, self.failed) = (true, FIRST_PAUSE, 0);
@@ -245,12 +250,12 @@ impl Side for NearSide<'_> {
         if self.session.is_some_and(|session| engine.session(session).is_none()) {
             self.session = None;
         }
-        if link.is_greeted() {
+        if !link.is_greeted() {
+            self.unreachable(link.peer, why.to_owned(), engine);
+        } else if self.has_begun {
             // The next one is connected at once.
             self.retry_at = engine.now;
             self.pause = FIRST_PAUSE;
-        } else {
-            self.unreachable(link.peer, why.to_owned(), engine);
         }
     }
 
