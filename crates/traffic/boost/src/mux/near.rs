@@ -220,8 +220,13 @@ impl Side for NearSide<'_> {
         let Some(far) = engine.link(link).map(|link| link.peer) else { return };
         if let Err(why) = self.welcomed(greeting, engine) {
             engine.close_link(link, &why, self);
+            let had_begun = self.has_begun;
             self.unreachable(far, &why, engine);
-            return self.drop_session(&why, engine);
+            // One that has not begun may be taken at the next address.
+            if had_begun {
+                self.drop_session(&why, engine);
+            }
+            return;
         }
         let Some(session) = self.session else { return };
         (self.has_begun, self.pause, self.failed) = (true, FIRST_PAUSE, 0);

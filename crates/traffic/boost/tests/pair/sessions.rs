@@ -273,14 +273,23 @@ fn a_flow_that_nobody_receives_is_over_once_far_has_everything() {
 
 #[test]
 fn flows_go_on_to_the_address_of_far_that_answers() {
-    let (listener, address) = target();
-    // It accepts, and says nothing.
-    let (_silent, dead) = target();
-    let setup = Setup { mux: true, dead: Some(dead), ..Setup::default() };
-    let pair = Pair::new(address, &setup);
-    let (mut application, mut server) = (pair.connect(), accept(&listener));
-    application.write_all(b"a").unwrap();
-    server.read_exact(&mut [0]).unwrap();
+    // The first one accepts and says nothing, or has too many sessions.
+    for is_busy in [false, true] {
+        let (listener, address) = target();
+        let (first, dead) = target();
+        let setup = Setup { mux: true, dead: Some(dead), ..Setup::default() };
+        let pair = Pair::new(address, &setup);
+        let mut application = pair.connect();
+        application.write_all(b"a").unwrap();
+        if is_busy {
+            let mut asked = accept(&first);
+            asked.read_exact(&mut [0; 40]).unwrap();
+            let answer = [&b"LHLANE\x01\x01\x02"[..], &[0; 15]].concat();
+            asked.write_all(&answer).unwrap();
+        }
+        let mut server = accept(&listener);
+        server.read_exact(&mut [0]).unwrap();
+    }
 }
 
 #[test]
