@@ -22,7 +22,7 @@ use units::ByteCount;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct EdgeArgs {
-    /// Server whose objects are cached: http[s]://HOST[:PORT][/PREFIX]
+    /// Server whose objects are cached: http://HOST, https://HOST:PORT/PREFIX
     #[arg(long, value_name = "URL")]
     origin: String,
     /// Address and port to listen on: PORT alone is on 127.0.0.1
