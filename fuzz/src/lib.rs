@@ -31,6 +31,7 @@ targets! {
     webtransport_head,
     proxy_handshake,
     boost_lane,
+    boost_session,
     copy_messages,
     copy_receiver,
     agent_requests,

@@ -11,11 +11,13 @@
 //! | [`line()`] | the link that a goodput identifies |
 //! | [`distance()`] | the least RTT between two places |
 //! | [`transfer_time()`] | the duration of a transfer |
+//! | [`cdn()`] | the times of an object from its origin and from an edge cache |
 //! | [`udt()`] | the rate increase of UDT |
 //!
 //! Unless noted otherwise, a link rate is a payload rate; [`overhead()`] converts a
 //! line rate.
 
+mod cdn;
 mod distance;
 mod line;
 mod loss;
@@ -28,6 +30,7 @@ mod window;
 mod window_limits;
 mod window_scale;
 
+pub use cdn::{CdnQuestion, cdn};
 pub use distance::{DistanceQuestion, distance, fibre_rtt};
 pub use line::{LineQuestion, line};
 pub use loss::{Law, LossQuestion, loss};
@@ -121,6 +124,24 @@ pub enum CalcError {
     /// The initial window is out of range.
     #[error("an initial window of {0} segments is out of range: give {field} from 1 to 10000", field = Field::InitialWindow)]
     Initial(u32),
+    /// A rate is zero.
+    #[error("a rate of 0 bit/s is invalid: give a rate above zero, as in 100mbit")]
+    ZeroRate,
+    /// The edge is not nearer than the origin.
+    #[error("the RTT to the edge must be below the origin's: give {}, as in 4ms", Field::EdgeRtt)]
+    EdgeRtt,
+    /// The range has no byte of the object.
+    #[error("the range has no byte of the object: give {} FIRST-LAST, from 0 on", Field::Range)]
+    Range,
+    /// The number of clients is out of range.
+    #[error("{0} clients is out of range: give 1 to 4096")]
+    Clients(u32),
+    /// The slices are too small.
+    #[error(
+        "a slice has at least 16 KiB, and an object at most 1000000 of them: give a larger {}",
+        Field::Slice
+    )]
+    Slice,
     /// The retransmission timeout is zero.
     #[error("the retransmission timeout must be above zero: give {}, as in 200ms", Field::Rto)]
     ZeroRto,
@@ -131,7 +152,11 @@ impl CalcError {
     #[must_use]
     pub fn field(&self) -> Field {
         match self {
-            CalcError::TwoOfThree | CalcError::NoLink => Field::Rate,
+            CalcError::TwoOfThree | CalcError::NoLink | CalcError::ZeroRate => Field::Rate,
+            CalcError::EdgeRtt => Field::EdgeRtt,
+            CalcError::Range => Field::Range,
+            CalcError::Clients(_) => Field::Clients,
+            CalcError::Slice => Field::Slice,
             CalcError::ZeroRtt | CalcError::RateWithoutRtt => Field::Rtt,
             CalcError::ZeroPlan => Field::Plan,
             CalcError::ZeroWindow | CalcError::Window(_) => Field::Window,

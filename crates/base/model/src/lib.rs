@@ -19,6 +19,7 @@
 //! | the same with timeouts and a window | [`pftk()`] | Padhye et al. 1998, RFC 5348 |
 //! | BBR's rate under loss | [`bbr()`] | Cardwell et al. 2016 |
 //! | goodput direct, over split TCP, over UDT | [`boost`] | as above; Yuan et al. 2025 |
+//! | times of an object from an edge cache | [`edge`] | RFC 5681, 6928, 9111; nginx |
 //! | UDT's rate increase | [`udt_alpha`], [`udt_recovery`] | Gu, Grossman 2007 |
 //! | duration of slow start | [`slow_start_time`] | RFC 5681, RFC 6928 |
 //! | duration of a transfer | [`transfer()`] | RFC 5681, Cardwell et al. 2000 |
@@ -33,6 +34,7 @@ mod bdp_report;
 pub mod boost;
 mod buffers;
 pub mod calc;
+pub mod edge;
 mod figures;
 mod line_class;
 mod loss;

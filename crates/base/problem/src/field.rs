@@ -48,6 +48,22 @@ fields! {
     Compressible = "compressible",
     /// The size of an object.
     Object = "object",
+    /// The server whose objects an edge caches.
+    Origin = "origin",
+    /// The directory of an edge's cache.
+    Cache = "cache",
+    /// The most bytes of an edge's cache.
+    MaxSize = "max_size",
+    /// The time for which an edge's objects are fresh.
+    Fresh = "fresh_s",
+    /// The size of the parts in which an edge fetches objects.
+    Slice = "slice",
+    /// The RTT to an edge.
+    EdgeRtt = "edge_rtt",
+    /// A range of an object's bytes.
+    Range = "range",
+    /// Clients that ask at once.
+    Clients = "clients",
     /// A connection of a file with several.
     Connection = "connection",
     /// Files to read.
@@ -156,12 +172,12 @@ fields! {
     LanRtt = "lan_rtt",
     /// The rate between them.
     LanRate = "lan_rate",
-    /// The RTT to an edge cache.
-    EdgeRtt = "edge_rtt",
     /// What a program keeps in flight.
     ProgramWindow = "program_window",
     /// The kind of probes or packets.
     Method = "method",
+    /// Compression.
+    Compress = "compress",
     /// Consent to any certificate.
     Insecure = "insecure",
     /// A network interface.

@@ -12,6 +12,8 @@
 mod activity;
 mod baseline;
 mod boost_plan;
+mod boost_status;
+mod boost_verify;
 mod capture_point;
 mod caveat;
 mod check;
@@ -60,6 +62,13 @@ pub use boost_plan::{
     BOOST_PLAN_SCHEMA, BOOST_WORTH, BoostKind, BoostObject, BoostOption, BoostPath, BoostPlan,
     BoostProgram, BoostReason, BoostSendBuffer, BoostSource, BoostTransfer, PredictionInterval,
     TrafficShares,
+};
+pub use boost_status::{
+    BOOST_STATUS_SCHEMA, BoostStatus, BoxRole, BoxStatus, NotBoostedCount, SilentBox,
+};
+pub use boost_verify::{
+    BOOST_VERIFY_SCHEMA, BoostGain, BoostMeasure, BoostRun, BoostVerdict, BoostVerification,
+    BoostWay, BoostWaySummary, CubicHarm,
 };
 pub use capture_point::CapturePoint;
 pub use caveat::Caveat;

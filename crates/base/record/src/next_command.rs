@@ -1,6 +1,6 @@
 //! The command to run next: what a finding or a step ends with.
 
-use crate::{Direction, EndCondition, Protocol, TestSpec, shell::command_line};
+use crate::{Direction, EndCondition, Protocol, RemedyCommand, TestSpec, shell::command_line};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use units::{BitRate, Rtt};
@@ -132,6 +132,8 @@ pub enum Action {
         /// The port of its server; 0 for the default.
         port: u16,
     },
+    /// A command that a remedy has in full, such as `boost plan`.
+    Remedy(RemedyCommand),
     /// `watch`: the running connections, with their programs.
     Watch,
     /// `capture`: the headers of one connection's packets.
@@ -153,8 +155,10 @@ impl Action {
     /// Its command line in a lab of this path, in the syntax of `--link`, if it needs the path.
     #[must_use]
     pub fn command_in_lab(&self, link: &str) -> String {
-        let needs_path =
-            !matches!(self, Action::TunePlan { .. } | Action::CheckHost { .. } | Action::Watch);
+        let needs_path = !matches!(
+            self,
+            Action::TunePlan { .. } | Action::CheckHost { .. } | Action::Watch | Action::Remedy(_)
+        );
         if !needs_path {
             return self.command();
         }
@@ -192,6 +196,7 @@ impl Action {
             }
             Action::Ping(host) => to_host("ping", host, &[]),
             Action::Baseline { host, port } => to_host("baseline", host, &port_flag(*port)),
+            Action::Remedy(command) => command.to_string().split(' ').map(str::to_owned).collect(),
             Action::Watch => with("watch", &[]),
             Action::Capture { host, port } => {
                 let mut words = vec!["sudo".to_owned()];

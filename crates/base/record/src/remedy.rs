@@ -15,6 +15,8 @@ pub enum RemedyPlace {
     Receiver,
     /// In the options of the test or program.
     Call,
+    /// On neither host, where those cannot be changed: boxes on the path.
+    Boxes,
 }
 
 /// What a remedy changes. Prints, and is stored in JSON, as the text to type: a
@@ -46,6 +48,15 @@ pub enum RemedyCommand {
     NoRateLimit,
     /// `no --fq-rate`: remove the pacing limit.
     NoPacingLimit,
+    /// `longhaul boost plan --link PATH --congestion NAME`: what a pair of boxes would gain.
+    BoostPlan {
+        /// The path in the syntax of `--link`, without spaces.
+        link: String,
+        /// The window of each connection, where it is the limit.
+        window_bytes: Option<u64>,
+        /// The sender's congestion control.
+        congestion: String,
+    },
     /// Text that this version does not know, from the file of another one.
     Other(String),
 }
@@ -62,6 +73,13 @@ impl fmt::Display for RemedyCommand {
             RemedyCommand::RateLimitKbit(kbit) => write!(f, "-b {kbit}kbit"),
             RemedyCommand::NoRateLimit => f.write_str("no -b"),
             RemedyCommand::NoPacingLimit => f.write_str("no --fq-rate"),
+            RemedyCommand::BoostPlan { link, window_bytes, congestion } => {
+                write!(f, "longhaul boost plan --link {link}")?;
+                if let Some(window) = window_bytes {
+                    write!(f, " --window {window}")?;
+                }
+                write!(f, " --congestion {congestion}")
+            }
             RemedyCommand::Other(text) => f.write_str(text),
         }
     }
@@ -89,6 +107,20 @@ impl RemedyCommand {
             let (key, value) = setting.split_once('=')?;
             let value = value.strip_prefix('"')?.strip_suffix('"')?;
             return Some(RemedyCommand::Sysctl { key: key.to_owned(), value: value.to_owned() });
+        }
+        if let Some(words) = text.strip_prefix("longhaul boost plan --link ") {
+            let (words, congestion) = words.rsplit_once(" --congestion ")?;
+            let (link, window) = words.split_once(" --window ").unzip();
+            let link = link.unwrap_or(words);
+            let is_plain = |word: &str| {
+                word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".,=%".contains(&byte))
+            };
+            if !is_plain(link) || !is_plain(congestion) {
+                return None;
+            }
+            let window_bytes = window.map(str::parse).transpose().ok()?;
+            let (link, congestion) = (link.to_owned(), congestion.to_owned());
+            return Some(RemedyCommand::BoostPlan { link, window_bytes, congestion });
         }
         Some(match text.split_once(' ')? {
             ("-C", name) => RemedyCommand::CongestionControl(name.to_owned()),
@@ -144,11 +176,29 @@ mod tests {
             ("-b 47500kbit", RemedyCommand::RateLimitKbit(47_500)),
             ("no -b", RemedyCommand::NoRateLimit),
             ("no --fq-rate", RemedyCommand::NoPacingLimit),
+            (
+                "longhaul boost plan --link rate=100mbit,rtt=173ms --window 65536 --congestion cubic",
+                RemedyCommand::BoostPlan {
+                    link: "rate=100mbit,rtt=173ms".to_owned(),
+                    window_bytes: Some(65_536),
+                    congestion: "cubic".to_owned(),
+                },
+            ),
         ] {
             assert_eq!(typed(text), command);
             assert_eq!(command.to_string(), text);
         }
-        for text in ["", "-C", "-P many", "-P 08", "-w 9G", "sysctl -w key=value", "buy fibre"] {
+        for text in [
+            "",
+            "-C",
+            "-P many",
+            "-P 08",
+            "-w 9G",
+            "sysctl -w key=value",
+            "buy fibre",
+            "longhaul boost plan --link $(reboot) --congestion cubic",
+            "longhaul boost plan --link a --window x --congestion cubic",
+        ] {
             assert_eq!(typed(text), RemedyCommand::Other(text.to_owned()));
             assert_eq!(typed(text).to_string(), text);
         }

@@ -135,7 +135,9 @@ impl TestSpec {
             }
             RemedyCommand::NoRateLimit => TestSpec { rate_bps: None, ..self },
             RemedyCommand::NoPacingLimit => TestSpec { fq_rate_bps: None, ..self },
-            RemedyCommand::Sysctl { .. } | RemedyCommand::Other(_) => return None,
+            RemedyCommand::Sysctl { .. }
+            | RemedyCommand::BoostPlan { .. }
+            | RemedyCommand::Other(_) => return None,
         })
     }
 }

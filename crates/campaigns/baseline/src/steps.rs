@@ -200,6 +200,7 @@ fn command(remedy: &Remedy, of: &BaselineCondition, report: &BaselineReport) -> 
             let place = if here { "" } else { "   # on the server" };
             format!("sudo {}{place}", remedy.command)
         }
+        RemedyPlace::Boxes => remedy.command.to_string(),
     }
 }
 

@@ -2,10 +2,14 @@
 
 use std::collections::BTreeSet;
 use study::{Buffers, Hosts, Side, Sysctl, Test};
+use topology::plan::Role;
 use topology::{PathSpec, Plan};
 
 /// The link whose path is the test's, in every lab.
 pub(crate) const PATH: &str = "path";
+
+/// The host behind the server, where the program has one.
+pub(crate) const ORIGIN: &str = "origin";
 
 /// Sysctls that a plan leaves to the lab, and that it does not have.
 pub(crate) type Missing = BTreeSet<String>;
@@ -30,6 +34,19 @@ pub(crate) fn of(test: &Test, path: PathSpec, missing: &Missing) -> Plan {
         let own = own.filter(|sysctl| sysctl.side == Side::Both || sysctl.side == side);
         host.sysctls = own.map(|sysctl| (sysctl.name.clone(), sysctl.value.clone())).collect();
     }
+    let origin = programs.and_then(|flow| flow.program.as_ref()?.origin.as_ref());
+    if let Some(origin) = origin {
+        let (_, server) = pair(test.hosts, 0);
+        plan.add_behind(server, ORIGIN, origin.path.clone());
+        let sysctls = plan.hosts.get_mut(server).map(|server| {
+            // A lab's hosts all reach each other, whether or not they are asked to.
+            server.role = Role::Router;
+            server.sysctls.clone()
+        });
+        if let (Some(added), Some(sysctls)) = (plan.hosts.last_mut(), sysctls) {
+            added.sysctls = sysctls;
+        }
+    }
     plan
 }
 
@@ -52,7 +69,6 @@ pub(crate) fn pair(hosts: Hosts, client: u8) -> (usize, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use topology::plan::Role;
 
     fn plan(text: &str, missing: &Missing) -> Plan {
         let text = format!(

@@ -53,11 +53,15 @@ pub(crate) fn of(name: &str, began_s: f64, m: &Measurement, finding: &Finding) -
     }
 }
 
-/// Those of a program's flow: its goodput is what the program says, the rest is the kernel's.
+/// Those of a program's flow: its goodput is what the program says, the rest is the kernel's. With
+/// an origin behind the server, what was sent is the origin's.
 pub(crate) fn as_reported(figures: FlowFigures, reported: Reported) -> FlowFigures {
+    let seconds = reported.seconds.unwrap_or(figures.seconds);
+    let origin = reported.origin.filter(|_| seconds > 0.0);
     FlowFigures {
         throughput_bps: reported.rate.as_f64(),
-        seconds: reported.seconds.unwrap_or(figures.seconds),
+        sent_bps: origin.map_or(figures.sent_bps, |bytes| bytes.as_f64() * 8.0 / seconds),
+        seconds,
         ..figures
     }
 }

@@ -1,5 +1,6 @@
 //! Runs the programs of a test: their files, server and client, and what the client reports.
 
+use crate::cell_plan;
 use crate::testbed::AttemptError;
 use host::confined::{Confined, Content, Scratch, ScratchDirectory};
 use host::netns::NetNs;
@@ -13,8 +14,8 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use study::Traffic;
 use study::program::{self, CommandLine, Placeholder, Program, Reported};
+use study::{CacheState, Traffic};
 use units::ByteCount;
 
 /// The most that a program may print to each of its streams, in bytes.
@@ -28,6 +29,41 @@ const GRACE: Duration = Duration::from_secs(30);
 
 /// How often the streams of programs are read.
 const POLL: Duration = Duration::from_millis(20);
+
+/// Time after which a cache has all of what it fetches, and after which objects have expired whose
+/// origin has them fresh for a second, which caches count in whole ones.
+const SETTLED: Duration = Duration::from_millis(2100);
+
+/// The log of an origin: a line for each answer, with the bytes of its body.
+const ORIGIN_LOG: &str = "origin.log";
+/// Most bytes of it.
+const MAX_ORIGIN_LOG: u64 = 1 << 20;
+
+/// Hosts of a program, beside that of its client.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ProgramHosts<'a> {
+    server: &'a LabHost,
+    /// Where a server fetches from.
+    origin: Option<&'a LabHost>,
+    port: u16,
+}
+
+impl<'a> ProgramHosts<'a> {
+    /// Those of a lab.
+    pub(crate) fn of(server: &'a LabHost, hosts: &'a [LabHost], port: u16) -> Self {
+        let origin = hosts.iter().find(|host| host.name == cell_plan::ORIGIN);
+        ProgramHosts { server, origin, port }
+    }
+}
+
+/// What stands in the place of placeholders.
+#[derive(Debug)]
+struct Values<'a> {
+    traffic: &'a Traffic,
+    server: IpAddr,
+    origin: Option<IpAddr>,
+    port: u16,
+}
 
 /// Runs programs, once in a sandbox.
 #[derive(Debug)]
@@ -50,18 +86,23 @@ impl Programs {
         &'a self,
         traffic: &'a Traffic,
         program: &'a Program,
-        server: &LabHost,
-        port: u16,
+        hosts: ProgramHosts<'_>,
         stop: &StopFlag,
     ) -> Result<Prepared<'a>, AttemptError> {
         let wrong = |why: String| AttemptError::Program { flow: traffic.name.clone(), why };
-        let address = match traffic.ip {
-            IpVersion::Ipv4 => IpAddr::from(server.ipv4),
-            IpVersion::Ipv6 => IpAddr::from(server.ipv6),
+        let address = |host: &LabHost| match traffic.ip {
+            IpVersion::Ipv4 => IpAddr::from(host.ipv4),
+            IpVersion::Ipv6 => IpAddr::from(host.ipv6),
+        };
+        let values = Values {
+            traffic,
+            server: address(hosts.server),
+            origin: hosts.origin.map(address),
+            port: hosts.port,
         };
         // Its path is in its files, so they are written for a directory that is there.
         let directory = self.scratch.directory(program.privileged, |path| {
-            let value = |placeholder| value(placeholder, traffic, address, port, path);
+            let value = |placeholder| values.of(placeholder, path);
             let files = program.files.iter().map(|file| {
                 let content = match &file.content {
                     program::Content::Text(text) => Content::Text(Placeholder::fill(text, value)),
@@ -74,9 +115,12 @@ impl Programs {
         let directory =
             directory.map_err(|error| wrong(format!("cannot create its files: {error}")))?;
         let mut prepared =
-            Prepared { programs: self, traffic, program, address, port, directory, server: None };
+            Prepared { programs: self, values, program, directory, server: None, origin: None };
+        if let (Some(origin), Some(host)) = (&program.origin, hosts.origin) {
+            prepared.origin = Some(prepared.listening(&origin.command, host, stop)?);
+        }
         if let Some(line) = &program.server {
-            prepared.server = Some(prepared.listening(line, server, stop)?);
+            prepared.server = Some(prepared.listening(line, hosts.server, stop)?);
         }
         Ok(prepared)
     }
@@ -86,12 +130,11 @@ impl Programs {
 #[derive(Debug)]
 pub(crate) struct Prepared<'a> {
     programs: &'a Programs,
-    traffic: &'a Traffic,
+    values: Values<'a>,
     program: &'a Program,
-    address: IpAddr,
-    port: u16,
     /// Ended before its directory is removed.
     server: Option<Confined>,
+    origin: Option<Confined>,
     directory: ScratchDirectory,
 }
 
@@ -108,9 +151,7 @@ pub(crate) struct Transferred<'a> {
 
 impl<'a> Prepared<'a> {
     fn start(&self, line: &CommandLine, host: &NetNs) -> Result<Confined, AttemptError> {
-        let value = |placeholder| {
-            value(placeholder, self.traffic, self.address, self.port, self.directory.path())
-        };
+        let value = |placeholder| self.values.of(placeholder, self.directory.path());
         let arguments: Vec<OsString> = line.fill(value).into_iter().map(OsString::from).collect();
         let started =
             self.programs.reaper.start_confined(host, &arguments, &self.directory, MAX_OUTPUT);
@@ -134,7 +175,15 @@ impl<'a> Prepared<'a> {
             let listening = lab::wait_until_listening(host, server.program(), before, POLL)?;
             // Its output before it listens must not fill the pipe.
             server.collect()?;
+            // An edge has nginx open its listeners once before, to check them.
+            let says_so = self.program.origin.is_none() || self.origin.is_none();
             match listening {
+                Listening::Yes if !says_so && !server.output().contains("\"listening\"") => {
+                    if clock::now() >= give_up || stop.is_raised() {
+                        break format!("is not ready after {} s", LISTEN.as_secs());
+                    }
+                    std::thread::sleep(POLL);
+                }
                 Listening::Yes => return Ok(server),
                 Listening::NotYet if stop.is_raised() => return Err(AttemptError::Interrupted),
                 Listening::NotYet if clock::now() < give_up => {}
@@ -156,7 +205,40 @@ impl<'a> Prepared<'a> {
         client: &NetNs,
         stop: &StopFlag,
     ) -> Result<Transferred<'a>, AttemptError> {
-        let limit = self.traffic.omit + self.traffic.duration + GRACE;
+        match self.values.traffic.cache_state {
+            CacheState::Cold => {}
+            CacheState::Warm | CacheState::Expired => {
+                self.run_client(client, stop)?;
+                // An edge still fetches the rest of a slice of which a range was asked for.
+                std::thread::sleep(SETTLED);
+            }
+        }
+        let before = self.sent_by_origin();
+        let (reported, began) = self.run_client(client, stop)?;
+        let origin = self.sent_by_origin().zip(before).map(|(after, before)| {
+            ByteCount::from_bytes(after.bytes().saturating_sub(before.bytes()))
+        });
+        Ok(Transferred { program: self.program, reported: Reported { origin, ..reported }, began })
+    }
+
+    /// The bytes of bodies in the origin's log; `None` without an origin, or with more lines than
+    /// are read.
+    fn sent_by_origin(&self) -> Option<ByteCount> {
+        self.origin.as_ref()?;
+        let log = self.directory.read(ORIGIN_LOG, MAX_ORIGIN_LOG).ok()?;
+        let mut bytes = log.lines().map(|line| line.parse::<u64>().ok());
+        let bytes = bytes.try_fold(0u64, |sum, bytes| sum.checked_add(bytes?))?;
+        Some(ByteCount::from_bytes(bytes))
+    }
+
+    /// What the client reports, and when it began.
+    fn run_client(
+        &mut self,
+        client: &NetNs,
+        stop: &StopFlag,
+    ) -> Result<(Reported, Instant), AttemptError> {
+        let traffic = self.values.traffic;
+        let limit = traffic.omit + traffic.duration + GRACE;
         let began = clock::now();
         let mut running = self.start(&self.program.client, client)?;
         let code = loop {
@@ -188,11 +270,11 @@ impl<'a> Prepared<'a> {
         })?;
         // No more than it could take.
         let seconds = reported.seconds.filter(|seconds| *seconds <= limit.as_secs_f64());
-        Ok(Transferred { program: self.program, reported: Reported { seconds, ..reported }, began })
+        Ok((Reported { seconds, ..reported }, began))
     }
 
     fn wrong(&self, why: String) -> AttemptError {
-        AttemptError::Program { flow: self.traffic.name.clone(), why }
+        AttemptError::Program { flow: self.values.traffic.name.clone(), why }
     }
 }
 
@@ -202,27 +284,42 @@ fn end(code: i32, program: &Confined) -> String {
     format!("exit code {code}{last}")
 }
 
-/// The value that a test has for a placeholder.
-fn value(
-    placeholder: Placeholder,
-    traffic: &Traffic,
-    address: IpAddr,
-    port: u16,
-    directory: &Path,
-) -> String {
-    match placeholder {
-        Placeholder::Server => address.to_string(),
-        Placeholder::ServerInUrl if address.is_ipv6() => format!("[{address}]"),
-        Placeholder::ServerInUrl => address.to_string(),
-        Placeholder::Port => port.to_string(),
-        Placeholder::Seconds => (traffic.omit + traffic.duration).as_secs_f64().to_string(),
-        Placeholder::Streams => traffic.streams.to_string(),
-        Placeholder::Bitrate => {
-            traffic.bitrate.map_or_else(|| "0".to_owned(), |r| r.bps().to_string())
+impl Values<'_> {
+    /// The value of a placeholder.
+    fn of(&self, placeholder: Placeholder, directory: &Path) -> String {
+        let traffic = self.traffic;
+        let bytes = |size: Option<ByteCount>| size.map_or(0, ByteCount::bytes).to_string();
+        match placeholder {
+            Placeholder::Server => self.server.to_string(),
+            Placeholder::ServerInUrl => in_url(self.server),
+            Placeholder::OriginInUrl => self.origin.map_or_else(String::new, in_url),
+            Placeholder::Port => self.port.to_string(),
+            Placeholder::Seconds => (traffic.omit + traffic.duration).as_secs_f64().to_string(),
+            Placeholder::Streams => traffic.streams.to_string(),
+            Placeholder::Bitrate => {
+                traffic.bitrate.map_or_else(|| "0".to_owned(), |r| r.bps().to_string())
+            }
+            Placeholder::Block => bytes(traffic.block),
+            Placeholder::Object => bytes(traffic.object),
+            Placeholder::Range => traffic
+                .range
+                .map_or_else(|| "0-".to_owned(), |(first, last)| format!("{first}-{last}")),
+            Placeholder::CacheState => traffic.cache_state.name().to_owned(),
+            Placeholder::Dir => directory.display().to_string(),
+            Placeholder::Longhaul => longhaul(),
         }
-        Placeholder::Block => {
-            traffic.block.map_or_else(|| "0".to_owned(), |b| b.bytes().to_string())
-        }
-        Placeholder::Dir => directory.display().to_string(),
     }
+}
+
+fn in_url(address: IpAddr) -> String {
+    if address.is_ipv6() { format!("[{address}]") } else { address.to_string() }
+}
+
+/// The command line of longhaul: this program, unless it is another one that uses the library.
+fn longhaul() -> String {
+    let own = std::env::current_exe().ok();
+    let name = own.as_ref().and_then(|path| path.file_name());
+    // By the process, as another user may not reach its path.
+    let is_longhaul = name.is_some_and(|name| name == "longhaul");
+    if is_longhaul { "/proc/self/exe" } else { "longhaul" }.to_owned()
 }

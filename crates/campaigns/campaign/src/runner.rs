@@ -25,6 +25,8 @@ use units::ByteCount;
 
 /// Files of all programs under way.
 const MAX_FILES: ByteCount = ByteCount::from_bytes(64 << 20);
+/// The same where some of them cache what they fetch.
+const MAX_CACHED: ByteCount = ByteCount::from_bytes(512 << 20);
 
 /// How a study is run.
 #[derive(Debug, Clone)]
@@ -180,8 +182,11 @@ fn round(
 
 /// What the runs share. Only a study with programs or disks mounts a directory for them.
 fn shared(study: &Study, options: &Options) -> Result<Shared, CampaignError> {
-    let has_programs = !study.programs().is_empty();
-    let mount = || Scratch::mount(MAX_FILES).map(Arc::new);
+    let programs = study.programs();
+    let has_programs = !programs.is_empty();
+    let is_cached = programs.iter().any(|program| program.origin.is_some());
+    let size = if is_cached { MAX_CACHED } else { MAX_FILES };
+    let mount = || Scratch::mount(size).map(Arc::new);
     let scratch = (has_programs || study.sends_files()).then(mount).transpose();
     let scratch = scratch.map_err(CampaignError::system("mounting a directory for files"))?;
     let programs = scratch.clone().filter(|_| has_programs).map(Programs::new);

@@ -3,7 +3,7 @@
 use crate::cell_lab::Shared;
 use crate::cell_plan;
 use crate::disks::FlowDisk;
-use crate::programs::{Prepared, Transferred};
+use crate::programs::{Prepared, ProgramHosts, Transferred};
 use crate::testbed::AttemptError;
 use crate::watched::{self, Ends};
 use host::clock;
@@ -51,7 +51,7 @@ struct Planned<'a> {
 enum Ready<'a> {
     /// With the disk of the file that is sent.
     Longhaul(Box<Server>, Option<FlowDisk>),
-    Program(Prepared<'a>),
+    Program(Box<Prepared<'a>>),
 }
 
 /// A flow that has ended.
@@ -73,7 +73,7 @@ pub(crate) fn run(
     let flows = planned(test);
     let mut ready = Vec::new();
     for flow in &flows {
-        ready.push(prepare(flow, &lab.hosts()[flow.server], shared, stop)?);
+        ready.push(prepare(flow, lab.hosts(), shared, stop)?);
     }
     lab.begin();
     let begins = clock::now();
@@ -145,14 +145,15 @@ fn watched_hosts(flows: &[Planned<'_>]) -> impl Iterator<Item = usize> {
 
 fn prepare<'a>(
     flow: &Planned<'a>,
-    server: &LabHost,
+    hosts: &[LabHost],
     shared: &'a Shared,
     stop: &StopFlag,
 ) -> Result<Ready<'a>, AttemptError> {
+    let server = &hosts[flow.server];
     if let (Some(program), Some(programs)) = (&flow.traffic.program, &shared.programs) {
         return programs
-            .prepare(flow.traffic, program, server, flow.port, stop)
-            .map(Ready::Program);
+            .prepare(flow.traffic, program, ProgramHosts::of(server, hosts, flow.port), stop)
+            .map(|prepared| Ready::Program(Box::new(prepared)));
     }
     let settings = ServerConfig { port: flow.port, one_off: true, ..ServerConfig::default() };
     let bound = server.namespace.run(|| Server::bind(&settings))?;

@@ -184,7 +184,7 @@ mod tests {
         };
         let origin = clock::now();
         let rate = units::BitRate::from_bps(12_000);
-        let reported = study::program::Reported { rate, seconds: Some(4.0) };
+        let reported = study::program::Reported { rate, seconds: Some(4.0), origin: None };
         let done = Transferred { program: &program, reported, began: origin };
         let measured = measurement(&traffic, &done, &ends, origin, HostFacts::default());
         let [stream] = measured.streams.as_slice() else { panic!("{:?}", measured.streams) };

@@ -1,6 +1,7 @@
 //! Studies that come with the program: published experiments, repeated in the lab, each
 //! figure beside the published one.
 
+mod cdn;
 mod edge_cloud;
 mod emulab;
 mod http_buffers;
@@ -80,6 +81,7 @@ struct Measured {
 /// All of them.
 pub const BUILT_IN: &[BuiltIn] = &[
     edge_cloud::STUDY,
+    cdn::STUDY,
     netherlight::STUDY,
     http_buffers::STUDY,
     understanding::STUDY,

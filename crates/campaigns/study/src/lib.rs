@@ -42,4 +42,4 @@ pub use study::{Part, Study};
 pub use test::{Memory, Sysctl, Test};
 pub use test_error::TestError;
 pub use traffic::Traffic;
-pub use value::{Buffers, Hosts, Value, ValueError};
+pub use value::{Buffers, CacheState, Hosts, Value, ValueError};

@@ -1,5 +1,7 @@
 //! What the equations predict for a test.
 
+mod object;
+
 use crate::setting::Side;
 use crate::test::Test;
 use crate::traffic::Traffic;
@@ -33,11 +35,15 @@ const UDP_HEADERS: u64 = 28;
 impl Test {
     /// The goodput of a test of one flow: the least of what the link carries, what is offered,
     /// what the windows, or the buffers' limits, allow per round trip (RFC 7323, section 1.1), and,
-    /// under random loss, what the congestion control reaches. `None` for several flows, or without
+    /// under random loss, what the congestion control reaches. Of a program that fetches an object, its
+    /// bytes over its time, of the slowest client if there are several. `None` for several flows, or without
     /// an equation.
     #[must_use]
     pub fn predict(&self) -> Option<Prediction> {
         let [flow] = self.flows.as_slice() else { return None };
+        if flow.object.is_some() {
+            return self.object(flow);
+        }
         match flow.protocol {
             Protocol::Udp => self.datagrams(flow),
             Protocol::Tcp => self.tcp(flow),

@@ -23,6 +23,7 @@ pub(crate) use written::WrittenProgram;
 use record::{StudyProgram, StudyProgramFile};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
+use topology::PathSpec;
 use units::ByteCount;
 
 /// A program, or a pair of them, that transfers data over a lab's path.
@@ -42,10 +43,23 @@ pub struct Program {
     pub exit_codes: Vec<i32>,
     /// Whether it keeps the privileges of the user who runs the study.
     pub privileged: bool,
+    /// What runs on a host behind the server, from which that fetches.
+    pub origin: Option<OriginHost>,
     /// Whether the server sends.
     pub server_sends: bool,
     /// Whether it comes with longhaul, and runs without being confirmed.
     pub built_in: bool,
+}
+
+/// A host behind the server of a program.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OriginHost {
+    /// What runs there until the client has ended.
+    pub command: CommandLine,
+    /// The path between server and origin.
+    pub path: PathSpec,
+    /// The size of the slices in which the server fetches.
+    pub slice: ByteCount,
 }
 
 /// A file of a program.
@@ -89,11 +103,21 @@ pub enum Placeholder {
     Block,
     /// `{dir}`: an empty directory that it can write to.
     Dir,
+    /// `{object}`: bytes of the object.
+    Object,
+    /// `{range}`: bytes of it that are asked for, as in the header Range.
+    Range,
+    /// `{cache_state}`: `cold`, `warm` or `expired`.
+    CacheState,
+    /// `{origin_in_url}`: the origin's address, in brackets if it is an IPv6 address.
+    OriginInUrl,
+    /// `{longhaul}`: this program.
+    Longhaul,
 }
 
 impl Placeholder {
     /// Every placeholder.
-    pub const ALL: [Placeholder; 8] = [
+    pub const ALL: [Placeholder; 13] = [
         Placeholder::Server,
         Placeholder::ServerInUrl,
         Placeholder::Port,
@@ -102,6 +126,11 @@ impl Placeholder {
         Placeholder::Bitrate,
         Placeholder::Block,
         Placeholder::Dir,
+        Placeholder::Object,
+        Placeholder::Range,
+        Placeholder::CacheState,
+        Placeholder::OriginInUrl,
+        Placeholder::Longhaul,
     ];
 
     /// As written.
@@ -116,6 +145,11 @@ impl Placeholder {
             Placeholder::Bitrate => "{bitrate}",
             Placeholder::Block => "{block}",
             Placeholder::Dir => "{dir}",
+            Placeholder::Object => "{object}",
+            Placeholder::Range => "{range}",
+            Placeholder::CacheState => "{cache_state}",
+            Placeholder::OriginInUrl => "{origin_in_url}",
+            Placeholder::Longhaul => "{longhaul}",
         }
     }
 
@@ -182,10 +216,12 @@ impl fmt::Display for CommandLine {
 }
 
 /// The programs that come with longhaul, as in a plan's `[programs.NAME]`.
-const BUILT_IN: [(&str, &str); 3] = [
+const BUILT_IN: [(&str, &str); 5] = [
+    ("edge", include_str!("../programs/edge.toml")),
     ("http", include_str!("../programs/http.toml")),
     ("iperf2", include_str!("../programs/iperf2.toml")),
     ("iperf3", include_str!("../programs/iperf3.toml")),
+    ("object", include_str!("../programs/object.toml")),
 ];
 
 impl Program {
@@ -221,6 +257,14 @@ impl Program {
             privileged: self.privileged,
             built_in: self.built_in,
         }
+    }
+
+    /// The programs that it starts, by the first word of each command line, other than longhaul.
+    pub fn executables(&self) -> impl Iterator<Item = &str> {
+        let origin = self.origin.as_ref().map(|origin| &origin.command);
+        let lines = [Some(&self.client), self.server.as_ref(), origin].into_iter().flatten();
+        let names = lines.filter_map(|line| line.0.first()).map(String::as_str);
+        names.filter(|name| *name != Placeholder::Longhaul.text())
     }
 
     /// Whether its connections have the port that a test gives it.

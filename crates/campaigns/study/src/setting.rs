@@ -47,6 +47,12 @@ pub enum Setting {
     Disk,
     /// Bytes of the file that are read before any of them is sent.
     Chunk,
+    /// Bytes of the object that a program fetches.
+    Object,
+    /// First and last byte of it that are asked for.
+    Range,
+    /// What a cache on the way has of it: `cold`, `warm` or `expired`.
+    CacheState,
     /// A key of the path, as of `--link`.
     Path(String),
     /// Clients and servers, such as `4x2`.
@@ -97,7 +103,7 @@ pub enum ValueKind {
 }
 
 /// The names that [`Setting::parse`] knows beside those of a path and `net.*`.
-const NAMES: [(&str, Setting); 21] = [
+const NAMES: [(&str, Setting); 24] = [
     ("protocol", Setting::Protocol),
     ("program", Setting::Program),
     ("hosts", Setting::Hosts),
@@ -119,6 +125,9 @@ const NAMES: [(&str, Setting); 21] = [
     ("source", Setting::Source),
     ("disk", Setting::Disk),
     ("chunk", Setting::Chunk),
+    ("object", Setting::Object),
+    ("range", Setting::Range),
+    ("cache_state", Setting::CacheState),
 ];
 
 impl Setting {
@@ -193,7 +202,10 @@ impl Setting {
             | Setting::Block
             | Setting::Source
             | Setting::Disk
-            | Setting::Chunk => true,
+            | Setting::Chunk
+            | Setting::Object
+            | Setting::Range
+            | Setting::CacheState => true,
         }
     }
 
@@ -202,9 +214,11 @@ impl Setting {
     pub fn kind(&self) -> ValueKind {
         match self {
             Setting::Streams | Setting::TotalStreams => ValueKind::Count,
-            Setting::Window | Setting::TotalWindow | Setting::Block | Setting::Chunk => {
-                ValueKind::Bytes
-            }
+            Setting::Window
+            | Setting::TotalWindow
+            | Setting::Block
+            | Setting::Chunk
+            | Setting::Object => ValueKind::Bytes,
             Setting::Bitrate | Setting::TotalBitrate | Setting::Pacing | Setting::Disk => {
                 ValueKind::Rate
             }
@@ -217,6 +231,8 @@ impl Setting {
             | Setting::Direction
             | Setting::Buffers
             | Setting::Source
+            | Setting::Range
+            | Setting::CacheState
             | Setting::Sysctl(..) => ValueKind::Word,
             Setting::OfFlow(_, setting) => setting.kind(),
             Setting::Path(key) => match key.rsplit('.').next() {

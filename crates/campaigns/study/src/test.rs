@@ -147,7 +147,8 @@ impl Test {
     /// emulates the path and runs the hosts.
     #[must_use]
     pub fn is_light(&self) -> bool {
-        if self.has_foreign_programs() {
+        // The time of an object is one of milliseconds.
+        if self.has_foreign_programs() || self.flows.iter().any(|flow| flow.object.is_some()) {
             return false;
         }
         let streams = self.streams();

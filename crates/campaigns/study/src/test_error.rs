@@ -68,6 +68,10 @@ pub enum TestError {
     FileDirection,
     #[error("source = file needs disk, the rate of its disk")]
     FileDisk,
+    #[error(
+        "object is what a program fetches: it needs a program, and range and cache_state need it"
+    )]
+    Object,
     #[error("chunk must be 1 B to 64 MiB")]
     Chunk,
 }

@@ -4,7 +4,7 @@ use crate::level::Level;
 use crate::program::{Placeholder, Program};
 use crate::setting::Setting;
 use crate::test_error::TestError;
-use crate::value::{Source, Value};
+use crate::value::{CacheState, Source, Value};
 use control::{Algorithm, UDT_ALGORITHMS};
 use model::IpVersion;
 use record::{Direction, Protocol};
@@ -50,6 +50,12 @@ pub struct Traffic {
     pub disk: Option<BitRate>,
     /// Bytes of the file that are read before any of them is sent; `None`: a block.
     pub chunk: Option<ByteCount>,
+    /// Bytes of the object that a program fetches.
+    pub object: Option<ByteCount>,
+    /// First and last byte of it that are asked for; `None`: all of them.
+    pub range: Option<(u64, u64)>,
+    /// What a cache on the way has of it.
+    pub cache_state: CacheState,
 }
 
 /// The name of the only flow of a plan without `[flows]`.
@@ -78,6 +84,9 @@ impl Traffic {
             source: Source::default(),
             disk: None,
             chunk: None,
+            object: None,
+            range: None,
+            cache_state: CacheState::default(),
         }
     }
 
@@ -91,6 +100,9 @@ impl Traffic {
             (_, Value::Ip(ip)) => self.ip = *ip,
             (_, Value::Direction(direction)) => self.direction = *direction,
             (_, Value::Source(source)) => self.source = *source,
+            (_, Value::CacheState(state)) => self.cache_state = *state,
+            (_, Value::Range(first, last)) => self.range = Some((*first, *last)),
+            (Setting::Object, _) => self.object = Some(ByteCount::from_f64(number)),
             (Setting::Congestion, _) => self.congestion = Some(level.text.clone()),
             (Setting::Start, _) => self.start = time(),
             (Setting::Duration, _) => self.duration = time(),
@@ -108,6 +120,11 @@ impl Traffic {
     /// What its settings contradict.
     pub(crate) fn check(&self) -> Result<(), TestError> {
         self.program.as_ref().map_or(Ok(()), |program| self.check_program(program))?;
+        let is_of_object = self.range.is_some() || self.cache_state != CacheState::Cold;
+        if is_of_object && self.object.is_none() || self.object.is_some() && self.program.is_none()
+        {
+            return Err(TestError::Object);
+        }
         if self.protocol == Protocol::Udp && self.bitrate.is_none() {
             return Err(TestError::UdpBitrate);
         }
@@ -152,6 +169,9 @@ impl Traffic {
             (self.streams != 1, Placeholder::Streams, "streams"),
             (self.bitrate.is_some(), Placeholder::Bitrate, "bitrate"),
             (self.block.is_some(), Placeholder::Block, "block"),
+            (self.object.is_some(), Placeholder::Object, "object"),
+            (self.range.is_some(), Placeholder::Range, "range"),
+            (self.cache_state != CacheState::Cold, Placeholder::CacheState, "cache_state"),
         ];
         let name = || program.name.clone();
         for (set, placeholder, setting) in ignored {

@@ -73,6 +73,10 @@ pub enum Value {
     Direction(Direction),
     /// What is sent.
     Source(Source),
+    /// What a cache has of an object.
+    CacheState(CacheState),
+    /// First and last byte of an object.
+    Range(u64, u64),
     /// Limits of the hosts' socket buffers.
     Buffers(Buffers),
     /// Clients and servers.
@@ -100,6 +104,8 @@ impl Value {
             Setting::Ip => Value::Ip(ip(text).map_err(named)?),
             Setting::Direction => Value::Direction(direction(text).map_err(named)?),
             Setting::Source => Value::Source(Source::parse(text).map_err(named)?),
+            Setting::CacheState => Value::CacheState(CacheState::parse(text).map_err(named)?),
+            Setting::Range => range(text).map_err(named)?,
             Setting::Buffers => Value::Buffers(Buffers::parse(text).map_err(named)?),
             Setting::Hosts => Value::Hosts(Hosts::parse(text)?),
             Setting::Congestion => congestion(text).map(|()| Value::Word).map_err(named)?,
@@ -132,6 +138,47 @@ impl Source {
             _ => Err(ValueError::unknown("source", text, "sources are memory and file")),
         }
     }
+}
+
+/// What a cache between client and origin has of an object when it is asked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum CacheState {
+    /// Nothing.
+    #[default]
+    Cold,
+    /// All of it, fresh.
+    Warm,
+    /// All of it, expired and unchanged at the origin.
+    Expired,
+}
+
+impl CacheState {
+    /// As written.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            CacheState::Cold => "cold",
+            CacheState::Warm => "warm",
+            CacheState::Expired => "expired",
+        }
+    }
+
+    fn parse(text: &str) -> Result<Self, ValueError> {
+        let all = [CacheState::Cold, CacheState::Warm, CacheState::Expired];
+        all.into_iter().find(|state| state.name() == text).ok_or_else(|| {
+            ValueError::unknown("state of a cache", text, "states are cold, warm and expired")
+        })
+    }
+}
+
+/// `FIRST-LAST`, from 0 on.
+fn range(text: &str) -> Result<Value, ValueError> {
+    let bounds = text.split_once('-').and_then(|(first, last)| {
+        let bounds: (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
+        (bounds.0 <= bounds.1).then_some(bounds)
+    });
+    let (first, last) = bounds.ok_or_else(|| ValueError::form(text, "a range, such as 0-999"))?;
+    Ok(Value::Range(first, last))
 }
 
 /// How many hosts begin connections, and how many accept them. Every flow of a plan is sent

@@ -11,11 +11,14 @@
 //! compared with its own prediction.
 //!
 //! [`steps`] closes it over a real path, for this host: settings are tried in
-//! groups, measured with and without, and kept where they help. [`decide`] tells
-//! two causes apart by a second test.
+//! groups, measured with and without, and kept where they help. [`boosted`] compares
+//! a command as it is and through a pair of boxes. [`decide`] tells two causes apart
+//! by a second test.
 
+pub mod boosted;
 pub mod decide;
 mod error;
+mod order;
 pub mod steps;
 mod transfer;
 mod window;

@@ -36,6 +36,7 @@
 //! Also: latency under load ([`latency`]), and summaries and comparisons of repeated
 //! tests ([`repeats`]).
 
+mod boxes;
 mod causes;
 mod combine;
 mod consistency;

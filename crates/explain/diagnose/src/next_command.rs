@@ -54,6 +54,11 @@ impl Explained<'_> {
             }
             RemedyPlace::Sender => self.plan(CommandHost::Sender),
             RemedyPlace::Receiver => self.plan(CommandHost::Receiver),
+            RemedyPlace::Boxes => Some((
+                Action::Remedy(remedy.command.clone()),
+                CommandHost::Here,
+                "predicts what boxes on the path would gain",
+            )),
         }
     }
 

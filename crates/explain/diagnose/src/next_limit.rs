@@ -217,6 +217,12 @@ impl<'a> NextLimit<'a> {
         Some(self.goal?.rate.scaled(mss as f64 / mss.saturating_add(HEADERS) as f64))
     }
 
+    /// The goal, and the path's payload rate; `None` without an RTT.
+    pub(crate) fn goal_path(&self) -> Option<(&Goal, BitRate)> {
+        let goal = self.goal.filter(|goal| goal.rtt > Rtt::ZERO)?;
+        Some((goal, self.path()?))
+    }
+
     fn is_gain(&self, rate: BitRate) -> bool {
         rate.as_f64() > WORTH * self.o.e.goodput.as_f64()
     }

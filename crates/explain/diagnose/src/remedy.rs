@@ -4,7 +4,7 @@
 //! helps under all of them comes first, and no gain is promised unless the cause is sure:
 //! a prediction that holds under one cause is wrong under another.
 
-use crate::{causes, causes::Observed, next_limit::NextLimit};
+use crate::{boxes, causes, causes::Observed, next_limit::NextLimit};
 use record::{Confidence, Limit, Measurement, Probability, Remedy, RemedyCommand};
 use std::mem::discriminant;
 use units::{BitRate, ByteCount, Rtt};
@@ -60,13 +60,16 @@ pub(crate) fn of_posterior(
     }
     // Stable: within one count, the more probable cause's remedies stay first.
     listed.sort_by_key(|(helps, _)| std::cmp::Reverse(*helps));
+    let is_sure = confidence == Some(Confidence::Sure);
+    // What costs most comes last, and only where the cause is certain.
+    let boxes = match likely.as_slice() {
+        [only] if is_sure => boxes::remedy(only.limit, &NextLimit::new(goal, *o)),
+        _ => None,
+    };
+    listed.extend(boxes.map(|remedy| (likely.len(), remedy)));
     let remedies = listed.into_iter().map(|(helps, remedy)| {
         let partial = helps < likely.len();
-        if confidence == Some(Confidence::Sure) && !partial {
-            remedy
-        } else {
-            unpromised(remedy, partial)
-        }
+        if is_sure && !partial { remedy } else { unpromised(remedy, partial) }
     });
     remedies.collect()
 }
@@ -129,6 +132,21 @@ mod tests {
             commands(&both, Confidence::Likely).into_iter().map(|(name, _)| name).collect();
         assert_eq!(names.first().map(String::as_str), Some("-C bbr"), "{names:?}");
         assert!(names.contains(&"-t 40".to_owned()) && names.contains(&"-P 8".to_owned()));
+    }
+
+    #[test]
+    fn boxes_are_named_last_and_only_for_a_sure_cause() {
+        let boxes = |posterior: &[Probability], confidence| {
+            let all = commands(posterior, confidence);
+            all.iter().position(|(name, _)| name.contains("boost plan")).map(|at| (at, all.len()))
+        };
+        let loss = [p(Limit::Loss, 0.97)];
+        let (at, count) = boxes(&loss, Confidence::Sure).unwrap();
+        assert_eq!(at + 1, count);
+        assert_eq!(boxes(&loss, Confidence::Likely), None);
+        let both = [p(Limit::Loss, 0.6), p(Limit::ReceiveWindow, 0.4)];
+        assert_eq!(boxes(&both, Confidence::Sure), None);
+        assert_eq!(boxes(&[p(Limit::Policer, 1.0)], Confidence::Sure), None);
     }
 
     #[test]

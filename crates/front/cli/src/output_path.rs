@@ -40,16 +40,19 @@ mod tests {
     use std::any::TypeId;
 
     /// Flags whose paths are read, or written to without a name (`doctor --disk`).
-    const INPUTS: [&str; 45] = [
+    const INPUTS: [&str; 48] = [
         "baseline --compare",
         "baseline --notes",
         "baseline --servers",
         "baseline --token-file",
+        "boost edge --cache",
         "boost far --key-file",
         "boost near --key-file",
         "boost near --token-file",
         "boost plan target",
         "boost run --key-file",
+        "boost verify --key-file",
+        "boost verify --lab",
         "copy --token-file",
         "doctor --disk",
         "doctor --read",

@@ -35,6 +35,7 @@ const LAYERS: [&[&str]; 9] = [
         "socks",
         "websocket",
         "webtransport",
+        "mux",
     ],
     &["topology", "diagnose", "host", "tcp", "tcp-analysis", "capture-merge", "udt"],
     &[
@@ -55,6 +56,7 @@ const LAYERS: [&[&str]; 9] = [
         "perf",
         "copy",
         "boost",
+        "edge",
         "iperf2",
         "watch",
         "twin",
@@ -67,13 +69,14 @@ const LAYERS: [&[&str]; 9] = [
 ];
 
 /// Crates that have no clock, no I/O, no thread.
-const PURE: [&str; 33] = [
+const PURE: [&str; 34] = [
     "problem",
     "units",
     "runs",
     "parquet-file",
     "places",
     "lane",
+    "mux",
     "pinned-tls",
     "bpf",
     "capture",

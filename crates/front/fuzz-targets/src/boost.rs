@@ -1,10 +1,12 @@
-//! What a box of `boost` sends over a lane to the other one.
+//! What a box of `boost` sends to the other one: over a lane, or in a session.
 
 use lane::{Lane, LaneError, Message, Preface, Role};
+use mux::{Event, Hello, MuxError, Session, Welcome};
 
 /// The messages of a stream that arrives in such pieces, and the payload taken after each.
 fn receive(role: Role, stream: &[u8], piece: usize) -> (Vec<(Message, usize)>, Option<LaneError>) {
     let mut lane = Lane::new(role);
+    lane.admit_compressed();
     let mut messages: Vec<(Message, usize)> = Vec::new();
     for mut bytes in stream.chunks(piece) {
         while !bytes.is_empty() {
@@ -40,5 +42,54 @@ pub(crate) fn lane(input: &[u8]) {
     for role in [Role::Near, Role::Far] {
         let whole = receive(role, stream, stream.len().max(1));
         assert_eq!(whole, receive(role, stream, usize::from(*piece).max(1)));
+    }
+}
+
+/// The events of a stream of frames that arrives in such pieces, with payload in one.
+fn act(role: Role, stream: &[u8], piece: usize) -> (Vec<Event>, Option<MuxError>) {
+    let mut session = Session::new(role);
+    let mut events: Vec<Event> = Vec::new();
+    if role == Role::Near {
+        for _ in 0..2 {
+            let _ = session.open(&lane::Target::NAME_SERVER);
+        }
+    }
+    for mut bytes in stream.chunks(piece) {
+        while !bytes.is_empty() {
+            let received = match session.receive(bytes) {
+                Ok(received) => received,
+                Err(error) => return (events, Some(error)),
+            };
+            assert!(received.used > 0, "no progress");
+            bytes = bytes.get(received.used..).unwrap_or_default();
+            match (received.event, events.last_mut()) {
+                (Some(Event::Data(id, more)), Some(Event::Data(last, count))) if *last == id => {
+                    *count += more;
+                }
+                (Some(event), _) => {
+                    if let Event::Open(id, _) = &event {
+                        let _ = session.opened(*id);
+                    }
+                    events.push(event);
+                }
+                (None, _) => {}
+            }
+        }
+    }
+    (events, None)
+}
+
+/// Frames of a session, at either end, after the size of the pieces that they arrive in.
+pub(crate) fn session(input: &[u8]) {
+    let Some((piece, stream)) = input.split_first() else { return };
+    if let Some(hello) = stream.first_chunk() {
+        let _ = Hello::decode(hello);
+    }
+    if let Some(welcome) = stream.first_chunk() {
+        let _ = Welcome::decode(welcome);
+    }
+    for role in [Role::Near, Role::Far] {
+        let whole = act(role, stream, stream.len().max(1));
+        assert_eq!(whole, act(role, stream, usize::from(*piece).max(1)));
     }
 }

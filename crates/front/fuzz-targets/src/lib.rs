@@ -10,7 +10,7 @@
 //! |---|---|
 //! | `iperf2` | datagrams of any sources at an iperf 2 server, in virtual time |
 //! | `wire` | what a peer of a test sends: iperf3's and iperf 2's messages |
-//! | `boost` | what a box sends over a lane |
+//! | `boost` | what a box sends over a lane, or in a session |
 //! | `agent` | what an agent and whoever started it send |
 //! | `copy`, `copy_receiver` | what a peer of a copy sends |
 //! | `udt` | datagrams of a UDT peer, and of anyone |
@@ -43,7 +43,7 @@ pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target. `fuzz/seeds` has a directory for each, and `fuzz/src/lib.rs`
 /// a test.
-pub const TARGETS: [Target; 42] = [
+pub const TARGETS: [Target; 43] = [
     ("iperf3_framing", wire::iperf3_framing),
     ("iperf3_params", wire::iperf3_params),
     ("iperf3_results", wire::iperf3_results),
@@ -59,6 +59,7 @@ pub const TARGETS: [Target; 42] = [
     ("webtransport_head", websocket_peer::session_head),
     ("proxy_handshake", proxy_client::handshake),
     ("boost_lane", boost::lane),
+    ("boost_session", boost::session),
     ("copy_messages", copy::messages),
     ("copy_receiver", copy_receiver::copies),
     ("agent_requests", agent::requests),

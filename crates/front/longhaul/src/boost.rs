@@ -15,18 +15,23 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod edge;
 mod event;
 mod ingress;
 pub mod plan;
 pub mod program;
+mod reduction;
 mod request;
 mod running;
 mod settings;
+pub mod status;
+pub mod verify;
 
 pub use event::{BOOST_EVENT_SCHEMA, BoostEvent, BoostLine, FlowFinished};
 pub use ingress::{GatewaySettings, ProxySettings};
+pub use reduction::Reduction;
 pub use request::{BoostRequest, BoxSettings, FarRequest, Forward, NearRequest};
-pub use running::{BOOST_SCHEMA, BoostDocument, far, near};
+pub use running::{BOOST_SCHEMA, BoostDocument, BoostedProgram, far, near};
 
 pub use ::boost::PORT;
 
@@ -36,6 +41,7 @@ pub(crate) const MAX_LANE_BUFFER: units::ByteCount = units::ByteCount::from_byte
 
 use crate::{Fault, Problem, StopFlag};
 use ::boost::BoostError;
+use ::boost::gateway::CleanedUp;
 
 /// Makes the keys of a pair: the text of near's file, and of far's.
 ///
@@ -45,12 +51,19 @@ pub fn pair() -> Result<[String; 2], Problem> {
     ::boost::keys::generate().map_err(|error| Problem::new(Fault::Host, error))
 }
 
-/// Removes the rules of a gateway whose box has ended without doing so; those of one that runs stay.
+/// Removes the rules of a gateway whose box has ended without doing so.
 ///
 /// # Errors
-/// The system error.
+/// The system error, or another gateway runs: its rules stay.
 pub fn end_gateway() -> Result<(), Problem> {
-    ::boost::gateway::clean_up().map_err(|error| Problem::new(Fault::Host, error))
+    match ::boost::gateway::clean_up() {
+        Ok(CleanedUp::Whole) => Ok(()),
+        Ok(CleanedUp::Running) => {
+            let text = "another gateway of longhaul boost runs in this network namespace";
+            Err(Problem::new(Fault::Host, text))
+        }
+        Err(error) => Err(Problem::new(Fault::Host, error)),
+    }
 }
 
 /// Runs a box until `stop` is raised, which resets its flows.

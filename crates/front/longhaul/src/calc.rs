@@ -14,8 +14,8 @@
 //! ```
 
 pub use model::calc::{
-    CalcError, CalcResult, DistanceQuestion, Law, LineQuestion, LossQuestion, OverheadQuestion,
-    ScaleQuestion, TransferQuestion, UdtQuestion, WanQuestion, WindowQuestion,
+    CalcError, CalcResult, CdnQuestion, DistanceQuestion, Law, LineQuestion, LossQuestion,
+    OverheadQuestion, ScaleQuestion, TransferQuestion, UdtQuestion, WanQuestion, WindowQuestion,
 };
 pub use model::{BdpError, BdpReport, Congestion, IpVersion, Question as BdpQuestion, Transfer};
 
@@ -45,6 +45,8 @@ pub enum CalcRequest {
     Distance(DistanceQuestion),
     /// The duration of a transfer.
     Transfer(TransferQuestion),
+    /// The times of an object from its origin and from an edge cache.
+    Cdn(CdnQuestion),
     /// The rate increase of UDT.
     Udt(UdtQuestion),
 }
@@ -81,6 +83,7 @@ pub fn compute(request: &CalcRequest) -> Result<CalcResult, CalcError> {
         CalcRequest::Line(question) => calc::line(question),
         CalcRequest::Distance(question) => calc::distance(question),
         CalcRequest::Transfer(question) => calc::transfer_time(question),
+        CalcRequest::Cdn(question) => calc::cdn(question),
         CalcRequest::Udt(question) => calc::udt(question),
     }
 }

@@ -115,6 +115,10 @@ pub enum Request {
     Boost(Box<boost::BoostRequest>),
     /// What would accelerate a transfer, by how much, and why not.
     BoostPlan(Box<boost::plan::PlanRequest>),
+    /// A command as it is and through a pair, compared.
+    BoostVerify(Box<boost::verify::BoostVerifyRequest>),
+    /// An edge cache.
+    Edge(Box<boost::edge::EdgeRequest>),
     /// A calculation.
     Calc(calc::CalcRequest),
     /// Bandwidth-delay product, window and buffers of a path.
@@ -133,6 +137,10 @@ pub enum Event {
     Boost(boost::BoostEvent),
     /// Events of [`boost::plan::run`].
     BoostPlan(boost::plan::PlanEvent),
+    /// Events of [`boost::verify::run`].
+    BoostVerify(boost::verify::BoostVerifyEvent),
+    /// Events of [`boost::edge::run`].
+    Edge(boost::edge::EdgeEvent),
     /// Events of [`capture::run`].
     Capture(capture::CaptureEvent),
     /// Events of [`explain::run`].
@@ -180,6 +188,10 @@ pub enum Document {
     Boost(boost::BoostDocument),
     /// Document of [`boost::plan::run`].
     BoostPlan(Box<record::BoostPlan>),
+    /// Document of [`boost::verify::run`].
+    BoostVerify(Box<record::BoostVerification>),
+    /// Document of [`boost::edge::run`].
+    Edge(Box<boost::edge::EdgeDocument>),
     /// Document of [`capture::run`].
     Capture(capture::CaptureDocument),
     /// Document of [`explain::run`].
@@ -246,6 +258,8 @@ impl Request {
             Request::Baseline(request) => request.check()?,
             Request::Boost(request) => request.check()?,
             Request::BoostPlan(request) => request.check()?,
+            Request::BoostVerify(request) => request.check()?,
+            Request::Edge(request) => request.check()?,
             Request::Capture(request) => request.check()?,
             Request::Explain(request) => request.check()?,
             Request::Interfaces => {}
@@ -299,9 +313,17 @@ pub fn run(
             let on_event = &mut |event| on_event(Event::BoostPlan(event));
             Document::BoostPlan(Box::new(boost::plan::run(&request, on_event, stop)?))
         }
+        Request::BoostVerify(request) => {
+            let on_event = &mut |event| on_event(Event::BoostVerify(event));
+            Document::BoostVerify(Box::new(boost::verify::run(&request, on_event, stop)?))
+        }
         Request::Boost(request) => {
             let on_event = &mut |event| on_event(Event::Boost(event));
             Document::Boost(boost::run(&request, on_event, stop)?)
+        }
+        Request::Edge(request) => {
+            let on_event = &mut |event| on_event(Event::Edge(event));
+            Document::Edge(Box::new(boost::edge::run(&request, on_event, stop)?))
         }
         Request::Capture(_) => {
             let mut observe = |event| on_event(Event::Capture(event));

@@ -23,7 +23,8 @@ impl Span {
         values: impl Iterator<Item = f64>,
         tight: bool,
     ) -> Option<Self> {
-        let log = matches!(scale, Scale::LogRate | Scale::LogLoss | Scale::LogSeconds);
+        let log =
+            matches!(scale, Scale::LogRate | Scale::LogLoss | Scale::LogSeconds | Scale::LogBytes);
         let fits = |value: &f64| value.is_finite() && (*value > 0.0 || !log);
         let values: Vec<f64> = values.filter(fits).collect();
         let most = values.iter().copied().reduce(f64::max)?;
@@ -58,7 +59,11 @@ impl Span {
         // Decadic logarithms of doubles: within ±308.
         let powers = (from - 1e-9).ceil() as i32..=(to + 1e-9).floor() as i32;
         let ticks = powers.map(|power| (10f64.powi(power), power_label(scale, power))).collect();
-        let unit = if scale == Scale::LogRate { "bit/s" } else { "" };
+        let unit = match scale {
+            Scale::LogRate => "bit/s",
+            Scale::LogBytes => "B",
+            _ => "",
+        };
         Span { from, to, log: true, unit, ticks }
     }
 

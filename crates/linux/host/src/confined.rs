@@ -23,6 +23,16 @@ use units::ByteCount;
 /// Where programs are searched for, whatever `PATH` longhaul has.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
+/// Returns true if a program of that name would be found, or its path is one of a file.
+#[must_use]
+pub fn is_installed(program: &str) -> bool {
+    let found = |path: &Path| path.is_file();
+    match program.contains('/') {
+        true => found(Path::new(program)),
+        false => PATH.split(':').any(|folder| found(&Path::new(folder).join(program))),
+    }
+}
+
 /// The most processes of that user, to end what forks without end.
 const MAX_PROCESSES: libc::rlim_t = 512;
 
@@ -126,6 +136,23 @@ impl ScratchDirectory {
         &self.path
     }
 
+    /// The text of a file that its programs write, of at most so many bytes.
+    ///
+    /// # Errors
+    /// The system error; `FileTooLarge` if it has more.
+    pub fn read(&self, name: &str, limit: u64) -> io::Result<String> {
+        let file = OpenOptions::new()
+            .read(true)
+            .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+            .open(self.path.join(name))?;
+        let mut text = String::new();
+        file.take(limit + 1).read_to_string(&mut text)?;
+        if text.len() as u64 > limit {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        Ok(text)
+    }
+
     fn write(&self, name: &str, content: &Content) -> io::Result<()> {
         let mut options = OpenOptions::new();
         let path = self.path.join(name);
@@ -147,8 +174,8 @@ impl Drop for ScratchDirectory {
 
 impl Reaper {
     /// Starts `arguments` (the program first) in a network namespace, as the leader of a
-    /// process group, in its directory, which is also its `HOME`. It has no input; of what it
-    /// prints, `limit` bytes of each stream are kept.
+    /// process group, in its directory, which is also its `HOME` and its `TMPDIR`. It has no input;
+    /// of what it prints, `limit` bytes of each stream are kept.
     ///
     /// # Errors
     /// The system error if the program cannot be started.
@@ -166,6 +193,7 @@ impl Reaper {
             .env_clear()
             .envs([("PATH", PATH), ("LANG", "C.UTF-8")])
             .env("HOME", directory.path())
+            .env("TMPDIR", directory.path())
             .current_dir(directory.path())
             .stdin(Stdio::null())
             .stdout(out_writer)

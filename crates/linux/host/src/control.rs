@@ -1,4 +1,4 @@
-//! Control socket of a running lab: a Unix socket that carries lines of text.
+//! Control socket of a running lab or box: a Unix socket that carries lines of text.
 //!
 //! The socket is *abstract* (unix(7)): it has no name in the file system, and
 //! the name is free again when the process that bound it ends. Abstract names
@@ -31,7 +31,33 @@ const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 /// `__SO_ACCEPTCON` in the flags of /proc/net/unix: the socket listens.
 const SO_ACCEPTCON: u32 = 1 << 16;
 
-/// The listening end of a lab.
+/// What a socket belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Owner {
+    /// A lab.
+    Lab,
+    /// A box of `boost`.
+    Boost,
+}
+
+impl Owner {
+    /// The first part of names.
+    const fn prefix(self) -> &'static str {
+        match self {
+            Owner::Lab => "longhaul-lab",
+            Owner::Boost => "longhaul-boost",
+        }
+    }
+
+    const fn noun(self) -> &'static str {
+        match self {
+            Owner::Lab => "lab",
+            Owner::Boost => "box",
+        }
+    }
+}
+
+/// The listening end of a lab or a box.
 #[derive(Debug)]
 pub struct Listener {
     socket: UnixListener,
@@ -54,14 +80,14 @@ pub(crate) struct Peer {
 }
 
 impl Listener {
-    /// Binds the name of a lab of this user: letters, digits, `-`, `_`, `.`.
+    /// Binds the name of a lab or box of this user: letters, digits, `-`, `_`, `.`.
     ///
     /// # Errors
-    /// `AddrInUse` if a lab already has that name; `InvalidInput` if the name is
+    /// `AddrInUse` if another one already has that name; `InvalidInput` if the name is
     /// not valid; otherwise the system error.
-    pub fn bind(name: &str) -> io::Result<Self> {
+    pub fn bind(owner: Owner, name: &str) -> io::Result<Self> {
         let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
-        socket.bind(&address(sandbox::user(), name)?)?;
+        socket.bind(&address(owner, sandbox::user(), name)?)?;
         socket.listen(libc::SOMAXCONN)?;
         socket.set_nonblocking(true)?;
         Ok(Listener { socket: OwnedFd::from(socket).into() })
@@ -112,37 +138,40 @@ impl AsFd for Listener {
     }
 }
 
-/// Connects to the lab `name` of this user.
+/// Connects to the lab or box `name` of this user.
 ///
 /// # Errors
-/// `NotFound` if no such lab runs; `PermissionDenied` if another user has bound
-/// that name; `TimedOut` if the lab does not accept the connection;
+/// `NotFound` if none of that name runs; `PermissionDenied` if another user has bound
+/// that name; `TimedOut` if it does not accept the connection;
 /// `InvalidInput` if the name is not valid; otherwise the system error.
-pub fn connect(name: &str) -> io::Result<Connection> {
+pub fn connect(owner: Owner, name: &str) -> io::Result<Connection> {
     let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
     // connect(2) on a Unix socket waits for space in the listener's backlog, for at
     // most the write timeout.
     socket.set_write_timeout(Some(CONNECT_TIMEOUT))?;
-    socket.connect(&address(sandbox::user(), name)?).map_err(|error| match error.kind() {
-        io::ErrorKind::ConnectionRefused => {
-            io::Error::new(io::ErrorKind::NotFound, format!("no lab named {name} is running"))
+    socket.connect(&address(owner, sandbox::user(), name)?).map_err(|error| {
+        match error.kind() {
+            io::ErrorKind::ConnectionRefused => {
+                let text = format!("no {} named {name} is running", owner.noun());
+                io::Error::new(io::ErrorKind::NotFound, text)
+            }
+            io::ErrorKind::WouldBlock => timed_out(),
+            _ => error,
         }
-        io::ErrorKind::WouldBlock => timed_out(),
-        _ => error,
     })?;
     Connection::new(OwnedFd::from(socket).into())
 }
 
-/// The names of this user's running labs, sorted.
+/// The names of this user's running labs or boxes, sorted.
 ///
 /// Another user can bind such a name but is refused by [`connect`].
 ///
 /// # Errors
 /// The system error if the list of sockets cannot be read.
-pub fn running() -> io::Result<Vec<String>> {
+pub fn running(owner: Owner) -> io::Result<Vec<String>> {
     // /proc/net shows the namespace of the main thread, which may be another one.
     let list = std::fs::read("/proc/thread-self/net/unix")?;
-    let mut names = names(&String::from_utf8_lossy(&list), sandbox::user());
+    let mut names = names(&String::from_utf8_lossy(&list), owner, sandbox::user());
     names.sort();
     names.dedup();
     Ok(names)
@@ -150,8 +179,8 @@ pub fn running() -> io::Result<Vec<String>> {
 
 /// The names in /proc/net/unix. The fields of a line: address, reference count,
 /// protocol, flags, type, state, inode, name (`@` stands for NUL).
-fn names(list: &str, user: u32) -> Vec<String> {
-    let prefix = format!("@longhaul-lab/{user}/");
+fn names(list: &str, owner: Owner, user: u32) -> Vec<String> {
+    let prefix = format!("@{}/{user}/", owner.prefix());
     let name = |line: &str| {
         let mut fields = line.split_ascii_whitespace();
         let flags = u32::from_str_radix(fields.nth(3)?, 16).ok()?;
@@ -166,14 +195,16 @@ fn is_name(name: &str) -> bool {
     (1..=LONGEST_NAME).contains(&name.len()) && name.bytes().all(fits)
 }
 
-fn address(user: u32, name: &str) -> io::Result<SockAddr> {
+fn address(owner: Owner, user: u32, name: &str) -> io::Result<SockAddr> {
     if !is_name(name) {
+        let noun = owner.noun();
         let text = format!(
-            "a lab name has 1 to {LONGEST_NAME} letters, digits, dots, dashes and underscores"
+            "a {noun} name has 1 to {LONGEST_NAME} letters, digits, dots, dashes and underscores"
         );
         return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
     }
-    SockAddr::unix(OsStr::from_bytes(format!("\0longhaul-lab/{user}/{name}").as_bytes()))
+    let prefix = owner.prefix();
+    SockAddr::unix(OsStr::from_bytes(format!("\0{prefix}/{user}/{name}").as_bytes()))
 }
 
 impl Connection {
@@ -181,7 +212,7 @@ impl Connection {
         let peer = Peer::of_descriptor(stream.as_raw_fd())?;
         let own = effective_uid();
         if peer.user != own && peer.user != 0 {
-            let text = "the lab belongs to another user";
+            let text = "it belongs to another user";
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
         }
         Ok(Connection { stream, peer, pending: Vec::new() })
@@ -332,8 +363,10 @@ mod tests {
             0000000000000000: 00000002 00000000 00010000 0001 01 102 @longhaul-lab/100/three\n\
             0000000000000000: 00000002 00000000 00010000 0001 01 103 @longhaul-lab/1000/a/b\n\
             0000000000000000: 00000002 00000000 00010000 0001 01 104 /run/longhaul-lab/1000/x\n\
+            0000000000000000: 00000002 00000000 00010000 0001 01 106 @longhaul-boost/1000/near-1\n\
             0000000000000000: 00000003 00000000 00000000 0001 03 105\n";
-        assert_eq!(names(list, 1000), ["one"]);
+        assert_eq!(names(list, Owner::Lab, 1000), ["one"]);
+        assert_eq!(names(list, Owner::Boost, 1000), ["near-1"]);
     }
 
     #[test]
@@ -342,7 +375,7 @@ mod tests {
         assert!(is_name("a-b_c.9") && is_name(&longest));
         for wrong in ["", "a b", "a/b", "a\nb", "ä", &format!("{longest}n")] {
             assert!(!is_name(wrong), "{wrong:?}");
-            assert!(address(0, wrong).is_err());
+            assert!(address(Owner::Lab, 0, wrong).is_err());
         }
     }
 

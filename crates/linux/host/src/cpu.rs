@@ -107,7 +107,7 @@ pub fn this_process() -> io::Result<ProcessCpu> {
     Ok(ProcessCpu { user: from_timeval(usage.ru_utime), system: from_timeval(usage.ru_stime) })
 }
 
-fn from_timeval(time: libc::timeval) -> Duration {
+pub(crate) fn from_timeval(time: libc::timeval) -> Duration {
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
     let micros = u64::try_from(time.tv_usec).unwrap_or(0);
     Duration::from_secs(seconds) + Duration::from_micros(micros)

@@ -93,6 +93,30 @@ pub fn is_root() -> bool {
     crate::directory::effective_uid() == 0 && !maps_to_one_user(&map)
 }
 
+/// Returns true for uid 0 that cannot become another user, as in a sandbox: it lacks CAP_SETUID or
+/// CAP_SETGID, or its user namespace has no user nobody.
+#[must_use]
+pub fn must_stay_root() -> bool {
+    const CAPABILITIES: u64 = 1 << 6 | 1 << 7;
+    let read = |path| std::fs::read_to_string(path).unwrap_or_default();
+    let status = read("/proc/self/status");
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let effective = effective.and_then(|text| u64::from_str_radix(text.trim(), 16).ok());
+    let is_mapped = |map: String| {
+        map.lines().any(|line| {
+            let mut numbers = line.split_whitespace().map(|word| word.parse::<u64>().ok());
+            let (first, _, count) = (numbers.next(), numbers.next(), numbers.next());
+            let nobody = u64::from(crate::privileges::NOBODY);
+            matches!((first, count), (Some(Some(first)), Some(Some(count)))
+                if (first..first.saturating_add(count)).contains(&nobody))
+        })
+    };
+    let can_change = effective.is_some_and(|all| all & CAPABILITIES == CAPABILITIES)
+        && is_mapped(read("/proc/self/uid_map"))
+        && is_mapped(read("/proc/self/gid_map"));
+    crate::directory::effective_uid() == 0 && !can_change
+}
+
 /// Whether uid 0 maps to a single other user (user_namespaces(7), `uid_map`).
 fn maps_to_one_user(map: &str) -> bool {
     let mut lines = map.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());

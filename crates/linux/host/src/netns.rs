@@ -53,13 +53,13 @@ impl NetNs {
     /// created and threads started there belong to the namespace.
     ///
     /// # Errors
-    /// The system error if the namespace cannot be entered.
+    /// The system error if there is no thread, or the namespace cannot be entered.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
         std::thread::scope(|scope| {
-            let inside = scope.spawn(|| -> io::Result<T> {
+            let inside = std::thread::Builder::new().spawn_scoped(scope, || -> io::Result<T> {
                 enter(self.handle.as_fd())?;
                 Ok(work())
-            });
+            })?;
             match inside.join() {
                 Ok(result) => result,
                 Err(panic) => std::panic::resume_unwind(panic),

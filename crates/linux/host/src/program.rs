@@ -214,6 +214,19 @@ impl Program {
     }
 }
 
+/// True while this process has children. Process 1 of a sandbox gets the orphans of its programs as
+/// children: without any, no descendant is left.
+#[must_use]
+pub fn has_children() -> bool {
+    // SAFETY: the structure lives across the call, which takes nothing.
+    let waited = unsafe {
+        let mut info: libc::siginfo_t = std::mem::zeroed();
+        let flags = libc::WEXITED | libc::WNOWAIT | libc::WNOHANG;
+        sys::check(libc::waitid(libc::P_ALL, 0, &raw mut info, flags))
+    };
+    waited.is_ok()
+}
+
 /// A command of `arguments`, the program first.
 pub(crate) fn command(arguments: &[OsString]) -> io::Result<Command> {
     let [program, arguments @ ..] = arguments else {

@@ -3,7 +3,7 @@
 
 use crate::capture;
 use crate::{Lab, LabError};
-use host::control::{self, Connection, Listener};
+use host::control::{self, Connection, Listener, Owner};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::io::{self, Read};
@@ -94,7 +94,7 @@ pub struct LinkEntry {
 /// # Errors
 /// [`LabError::NameTaken`] where another lab has that name.
 pub fn serve(name: &str, lab: &Arc<Lab>) -> Result<(), LabError> {
-    let listener = Listener::bind(name).map_err(|source| match source.kind() {
+    let listener = Listener::bind(Owner::Lab, name).map_err(|source| match source.kind() {
         io::ErrorKind::AddrInUse => LabError::NameTaken { name: name.to_owned() },
         _ => LabError::System { step: "opening the control socket", source },
     })?;
@@ -239,7 +239,7 @@ impl Client {
     /// If it is not running, or several are and `name` is `None`.
     pub fn call(name: Option<&str>) -> Result<Self, LabError> {
         let failed = LabError::system("connecting to the lab");
-        let running = control::running().map_err(&failed)?;
+        let running = control::running(Owner::Lab).map_err(&failed)?;
         let known = || running.join(", ");
         let name = match (name, running.as_slice()) {
             (Some(name), _) => name,
@@ -247,7 +247,7 @@ impl Client {
             (None, []) => return Err(LabError::NoneRuns),
             (None, _) => return Err(LabError::SeveralRun { known: known() }),
         };
-        match control::connect(name) {
+        match control::connect(Owner::Lab, name) {
             Ok(connection) => Ok(Client { connection }),
             Err(error) if error.kind() == io::ErrorKind::NotFound && running.is_empty() => {
                 Err(LabError::NoneRuns)
@@ -348,5 +348,5 @@ fn unexpected(answer: &Reply) -> LabError {
 /// # Errors
 /// If the system does not list them.
 pub fn running() -> Result<Vec<String>, LabError> {
-    control::running().map_err(LabError::system("listing the labs"))
+    control::running(Owner::Lab).map_err(LabError::system("listing the labs"))
 }

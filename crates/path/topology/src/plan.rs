@@ -293,6 +293,18 @@ impl Plan {
         self.links.push(LinkPlan { name: name.to_owned(), ends, path, line: None });
     }
 
+    /// Adds a host behind another one, with the other's congestion control and buffers, over a link
+    /// of its own, which is named after it.
+    pub fn add_behind(&mut self, host: usize, name: &str, path: PathSpec) {
+        let added = self.add(name, Role::Host);
+        if let Some(of) = self.hosts.get(host).cloned()
+            && let Some(added) = self.hosts.get_mut(added)
+        {
+            (added.congestion, added.tuned) = (of.congestion, of.tuned);
+        }
+        self.join(name, [host, added], path);
+    }
+
     /// The host of that name.
     #[must_use]
     pub fn host(&self, name: &str) -> Option<usize> {

@@ -67,9 +67,9 @@ impl DnsSockets {
     /// Answers queries until `stop` is raised, from the namespace of the calling thread.
     ///
     /// # Errors
-    /// The system error if the sockets cannot be waited for, or a thread cannot be started.
+    /// The system error if the sockets cannot be waited for.
     pub fn serve(self, upstream: &Upstream, stop: &StopFlag) -> io::Result<()> {
-        let threads = Arc::new(AtomicUsize::new(0));
+        let threads = Arc::default();
         let mut poller = Poller::new()?;
         for (token, socket) in self.datagrams.iter().enumerate() {
             poller.add(socket, token)?;
@@ -79,18 +79,15 @@ impl DnsSockets {
         while !stop.is_raised() {
             poller.wait(Some(POLL_INTERVAL), &mut ready)?;
             for token in &ready {
-                if threads.load(Ordering::Relaxed) >= MAX_THREADS {
+                let Some(counted) = Counted::new(&threads) else {
                     // The kernel drops what its queues cannot hold.
                     thread::sleep(POLL_INTERVAL);
                     break;
-                }
+                };
                 let Some(request) = self.next(*token) else { continue };
-                let (threads, upstream) = (Arc::clone(&threads), upstream.clone());
-                threads.fetch_add(1, Ordering::Relaxed);
-                thread::Builder::new().name("dns".to_owned()).spawn(move || {
-                    request.answer(&upstream);
-                    threads.fetch_sub(1, Ordering::Relaxed);
-                })?;
+                answer_in_thread(request, upstream, counted, |work| {
+                    thread::Builder::new().name("dns".to_owned()).spawn(work).map(drop)
+                });
             }
         }
         Ok(())
@@ -101,6 +98,44 @@ impl DnsSockets {
             Some(socket) => Query::receive(socket).map(Request::Query),
             None => self.connections.accept().ok().map(|(stream, _)| Request::Connection(stream)),
         }
+    }
+}
+
+/// Counts a thread until it is dropped.
+struct Counted(Arc<AtomicUsize>);
+
+impl Counted {
+    /// `None` if there are [`MAX_THREADS`].
+    fn new(threads: &Arc<AtomicUsize>) -> Option<Self> {
+        if threads.fetch_add(1, Ordering::Relaxed) >= MAX_THREADS {
+            threads.fetch_sub(1, Ordering::Relaxed);
+            return None;
+        }
+        Some(Counted(Arc::clone(threads)))
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Answers a request in a thread; where the system refuses one, with a failure.
+fn answer_in_thread(
+    request: Request,
+    upstream: &Upstream,
+    counted: Counted,
+    spawn: impl FnOnce(Box<dyn FnOnce() + Send>) -> io::Result<()>,
+) {
+    let (request, upstream) = (Arc::new(request), upstream.clone());
+    let own = Arc::clone(&request);
+    let work = move || {
+        own.answer(&upstream);
+        drop(counted);
+    };
+    if spawn(Box::new(work)).is_err() {
+        request.fail();
     }
 }
 
@@ -116,6 +151,13 @@ impl Request {
             Request::Query(query) => query.answer(upstream),
             // Its program sees the end.
             Request::Connection(stream) => drop(answer_all(stream, upstream)),
+        }
+    }
+
+    /// Answers that there is no answer; a connection is closed.
+    fn fail(&self) {
+        if let Request::Query(query) = self {
+            query.reply(server_failure(&query.bytes));
         }
     }
 }
@@ -157,6 +199,10 @@ impl Query {
             Ok(answer) => for_udp(&self.bytes, answer),
             Err(_) => server_failure(&self.bytes),
         };
+        self.reply(answer);
+    }
+
+    fn reply(&self, answer: Option<Vec<u8>>) {
         if let Some(answer) = answer {
             // A program that has gone needs none.
             let _ = packet_info::send(&self.socket, &answer, self.program, Some(self.server));
@@ -181,4 +227,36 @@ fn answer_all(program: &TcpStream, upstream: &Upstream) -> io::Result<()> {
         write_framed(program, &answer, until)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_is_refused_costs_one_answer() {
+        let any = (Ipv4Addr::LOCALHOST, 0);
+        let (own, program) = (UdpSocket::bind(any).unwrap(), UdpSocket::bind(any).unwrap());
+        program.set_read_timeout(Some(QUERY_TIMEOUT)).unwrap();
+        let (server, threads) = (Ipv4Addr::LOCALHOST.into(), Arc::default());
+        let mut query = vec![0x12, 0x34, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0];
+        query.extend(b"\x07example\0\0\x01\0\x01");
+        let own = Arc::new(own);
+        for _ in 0..2 * MAX_THREADS {
+            let request = Request::Query(Query {
+                socket: Arc::clone(&own),
+                bytes: query.clone(),
+                program: program.local_addr().unwrap(),
+                server,
+            });
+            let counted = Counted::new(&threads).unwrap();
+            let refuse = |_| Err(io::ErrorKind::WouldBlock.into());
+            answer_in_thread(request, &Upstream::Near, counted, refuse);
+            let mut answer = [0; 512];
+            let length = program.recv(&mut answer).unwrap();
+            assert_eq!(Some(answer[..length].to_vec()), server_failure(&query));
+        }
+        let all: Vec<_> = std::iter::from_fn(|| Counted::new(&threads)).collect();
+        assert_eq!(all.len(), MAX_THREADS);
+    }
 }

@@ -1,9 +1,10 @@
 //! One thread of a box: its sockets, its relays, its timers.
 
 use crate::BoostError;
-use crate::counters::Counters;
+use crate::block_codec::BlockCodec;
+use crate::counters::{Counters, NotBoosted};
 use crate::event::Event;
-use crate::local_flow::{FlowEnd, Local};
+use crate::local_flow::{FlowEnd, Local, LocalFlow};
 use crate::pipes::PipePool;
 use crate::relay::{LaneEnd, Notice, Pumped, Relay, SCRATCH_BYTES, Tools};
 use host::clock;
@@ -19,9 +20,9 @@ use std::time::{Duration, Instant};
 /// Interval at which timeouts and stop flags are checked.
 const SWEEP: Duration = Duration::from_millis(250);
 const WAKE: u64 = u64::MAX;
-/// A lane on which nothing has moved for so long is asked whether its peer is gone, and again at
-/// this interval.
-const PEER_CHECK: Duration = Duration::from_secs(5);
+/// Interval at which the kernel is asked for each lane whether its peer is gone. Traffic is no reason
+/// not to ask: what the local side sends moves into the send buffer of a dead lane, too.
+pub(crate) const PEER_CHECK: Duration = Duration::from_secs(5);
 
 /// Reports an event; must not wait.
 pub(crate) type Report<'a> = &'a (dyn Fn(Event) + Sync);
@@ -44,8 +45,14 @@ pub(crate) trait Side {
 
     fn notice(&mut self, id: usize, notice: Notice, event_loop: &mut EventLoop);
 
-    /// A lane was closed; its flow has been reset.
-    fn lane_ended(&mut self, id: usize, relay: Relay, end: LaneEnd, event_loop: &mut EventLoop);
+    /// A lane was closed; its flow has been reset, or is `unproven`: far never took the lane.
+    fn lane_ended(
+        &mut self,
+        id: usize,
+        ended: EndedLane,
+        unproven: Option<LocalFlow>,
+        event_loop: &mut EventLoop,
+    );
 
     /// Why a lane is to be closed now.
     fn overdue(&self, relay: &Relay, id: usize, now: Instant) -> Option<Overdue>;
@@ -54,6 +61,12 @@ pub(crate) trait Side {
     fn sweep(&mut self, event_loop: &mut EventLoop);
 
     fn drain_timeout(&self) -> Duration;
+}
+
+/// A lane that was closed.
+pub(crate) struct EndedLane {
+    pub(crate) relay: Relay,
+    pub(crate) end: LaneEnd,
 }
 
 /// A timeout that has passed.
@@ -70,20 +83,36 @@ pub(crate) enum Overdue {
 pub(crate) struct Inbox<J> {
     jobs: Sender<J>,
     wake: Arc<EventFd>,
+    /// Raised once the thread has ended.
+    pub(crate) has_ended: StopFlag,
 }
 
 impl<J> Clone for Inbox<J> {
     fn clone(&self) -> Self {
-        Inbox { jobs: self.jobs.clone(), wake: Arc::clone(&self.wake) }
+        Inbox {
+            jobs: self.jobs.clone(),
+            wake: Arc::clone(&self.wake),
+            has_ended: self.has_ended.clone(),
+        }
     }
 }
 
 impl<J> Inbox<J> {
+    /// An inbox whose thread waits for `wake` and takes from the receiver.
+    pub(crate) fn new(wake: Arc<EventFd>) -> (Self, Receiver<J>) {
+        let (jobs, receiver) = channel();
+        (Inbox { jobs, wake, has_ended: StopFlag::new() }, receiver)
+    }
+
     /// Hands over a job. A thread that has ended drops it, which resets its connections.
     pub(crate) fn put(&self, job: J) {
         if self.jobs.send(job).is_ok() {
             self.wake.set();
         }
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.has_ended.is_raised()
     }
 }
 
@@ -96,6 +125,7 @@ pub(crate) struct EventLoop {
     freed: Vec<usize>,
     again: Vec<usize>,
     pipes: PipePool,
+    codec: BlockCodec,
     scratch: Vec<u8>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) now: Instant,
@@ -108,6 +138,7 @@ pub(crate) struct EventLoop {
 pub(crate) struct Prepared<J> {
     event_loop: EventLoop,
     jobs: Receiver<J>,
+    has_ended: StopFlag,
 }
 
 /// Threads and their inboxes, in the same order.
@@ -122,7 +153,7 @@ pub(crate) fn prepare<J>(count: usize, counters: &Arc<Counters>) -> Result<Threa
 fn prepare_one<J>(counters: &Arc<Counters>) -> io::Result<(Prepared<J>, Inbox<J>)> {
     let (mut poller, wake) = (EdgePoller::new()?, Arc::new(EventFd::new()?));
     poller.add(&*wake, WAKE)?;
-    let (sender, jobs) = channel();
+    let (inbox, jobs) = Inbox::new(wake);
     let event_loop = EventLoop {
         poller,
         relays: Vec::new(),
@@ -130,19 +161,20 @@ fn prepare_one<J>(counters: &Arc<Counters>) -> io::Result<(Prepared<J>, Inbox<J>
         freed: Vec::new(),
         again: Vec::new(),
         pipes: PipePool::new(Arc::clone(counters)),
+        codec: BlockCodec::new(),
         scratch: vec![0; SCRATCH_BYTES],
         counters: Arc::clone(counters),
         now: clock::now(),
         #[cfg(test)]
         skipped: Duration::ZERO,
     };
-    Ok((Prepared { event_loop, jobs }, Inbox { jobs: sender, wake }))
+    Ok((Prepared { event_loop, jobs, has_ended: inbox.has_ended.clone() }, inbox))
 }
 
 impl<J: Send> Prepared<J> {
     /// Runs until the box ends.
     pub(crate) fn run<S: Side<Job = J>>(self, side: &mut S, ending: Ending<'_>) {
-        let Prepared { mut event_loop, jobs } = self;
+        let Prepared { mut event_loop, jobs, has_ended } = self;
         let (mut next_sweep, mut drains_until) = (event_loop.now, None);
         let mut edges = Vec::new();
         loop {
@@ -158,6 +190,9 @@ impl<J: Send> Prepared<J> {
             let is_drained = drains_until
                 .is_some_and(|until| event_loop.now >= until || !event_loop.has_flows());
             if ending.stop.is_raised() || is_drained {
+                has_ended.raise();
+                // What was handed over before.
+                event_loop.take_jobs(&jobs, side);
                 return event_loop.stop(side);
             }
         }
@@ -194,13 +229,18 @@ impl EventLoop {
             }
             ready.push(id);
         }
-        while let Ok(job) = jobs.try_recv() {
-            side.job(job, self);
-        }
         ready.sort_unstable();
         ready.dedup();
         for id in ready {
             self.pump(id, side);
+        }
+        // Lanes that have failed by now are gone: new flows get others.
+        self.take_jobs(jobs, side);
+    }
+
+    fn take_jobs<S: Side>(&mut self, jobs: &Receiver<S::Job>, side: &mut S) {
+        while let Ok(job) = jobs.try_recv() {
+            side.job(job, self);
         }
     }
 
@@ -273,6 +313,7 @@ impl EventLoop {
         let Some(Some(relay)) = self.relays.get_mut(id) else { return };
         let mut tools = Tools {
             pipes: &mut self.pipes,
+            codec: &mut self.codec,
             scratch: &mut self.scratch,
             counters: &self.counters,
             now: self.now,
@@ -308,11 +349,20 @@ impl EventLoop {
             LaneEnd::Failed(why) => FlowEnd::LaneFailed(why.clone()),
             LaneEnd::ClosedByPeer | LaneEnd::Closed => of_flow,
         };
+        let unproven = match end {
+            LaneEnd::Failed(_) | LaneEnd::ClosedByPeer => relay.take_unproven(),
+            LaneEnd::Closed => None,
+        };
+        if let Some(stream) = unproven.as_ref().and_then(LocalFlow::connected) {
+            // Fails if it could not be watched.
+            let _ = self.poller.remove(stream);
+        }
         if relay.flow.as_ref().is_some_and(|flow| !flow.is_opened) {
             relay.answer_refusal(lane::Refusal::Unreachable);
         }
         let mut tools = Tools {
             pipes: &mut self.pipes,
+            codec: &mut self.codec,
             scratch: &mut self.scratch,
             counters: &self.counters,
             now: self.now,
@@ -320,7 +370,7 @@ impl EventLoop {
         if let Some(summary) = relay.abandon(of_flow, &mut tools) {
             side.notice(id, Notice::FlowEnded(summary), self);
         }
-        side.lane_ended(id, relay, end, self);
+        side.lane_ended(id, EndedLane { relay, end }, unproven, self);
     }
 
     /// Finds peers that are gone, which have not closed their lanes.
@@ -329,9 +379,8 @@ impl EventLoop {
         let lanes = self.relays.iter_mut().enumerate();
         let lost = lanes.filter_map(|(id, relay)| {
             let relay = relay.as_mut()?;
-            let moved = relay.flow.as_ref().map_or(relay.last_used, |flow| flow.last_active);
-            let quiet = now.saturating_duration_since(moved.max(relay.checked));
-            if quiet < PEER_CHECK || !relay.socket.is_connected {
+            let since = now.saturating_duration_since(relay.checked);
+            if since < PEER_CHECK || !relay.socket.is_connected {
                 return None;
             }
             relay.checked = now;
@@ -369,8 +418,9 @@ impl EventLoop {
 /// Counts a flow that has ended, and reports it.
 pub(crate) fn flow_ended(summary: crate::FlowSummary, counters: &Counters, report: Report<'_>) {
     counters.active_flows.decrement();
+    counters.note_uncompressed(summary.uncompressed);
     match summary.end {
-        FlowEnd::Refused(_) => counters.refused.increment(),
+        FlowEnd::Refused(refusal) => counters.refuse(NotBoosted::Target(refusal)),
         ref end if end.is_reset() => counters.reset.increment(),
         _ => {}
     }

@@ -3,12 +3,15 @@
 mod accept;
 mod targets;
 
+use crate::address_share::{AddressShares, ShareTicket};
 use crate::counters::{Counters, Totals};
 use crate::event_loop::{Ending, Report, prepare};
-use crate::keys::FarKeys;
+use crate::keys::{FarKeys, KeyId};
+use crate::mux;
 use crate::policy::DestinationPolicy;
 use crate::resolver::Resolver;
 use crate::{BoostError, Timeouts};
+use ::lane::Role;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use targets::FarSide;
@@ -19,6 +22,8 @@ pub struct FarConfig {
     pub keys: Option<FarKeys>,
     /// Where it may connect.
     pub policy: Arc<dyn DestinationPolicy>,
+    /// Compress on lanes whose near box does as well.
+    pub compresses: bool,
     /// Timeouts.
     pub timeouts: Timeouts,
     /// Most lanes at a time; further ones are refused.
@@ -32,6 +37,11 @@ pub(crate) struct NewLane {
     pub(crate) stream: TcpStream,
     pub(crate) peer: SocketAddr,
     pub(crate) tls: Option<Box<rustls::Connection>>,
+    pub(crate) preface: lane::Preface,
+    /// The key that its peer has proved.
+    pub(crate) key: Option<KeyId>,
+    /// Counts it for near's address.
+    pub(crate) share: ShareTicket,
 }
 
 /// A far box.
@@ -65,6 +75,8 @@ impl Far {
     ) -> Result<(), BoostError> {
         let _ = host::limits::raise_open_files();
         let (threads, inboxes) = prepare(self.config.threads, &self.counters)?;
+        let (mux_thread, sessions) = mux::engine::prepare(Role::Far, &self.counters)?;
+        let by_address = AddressShares::new(self.config.max_lanes);
         std::thread::scope(|scope| {
             let resolver = Resolver::start(scope, ending.stop).map_err(BoostError::Socket)?;
             for (thread, inbox) in threads.into_iter().zip(&inboxes) {
@@ -81,13 +93,24 @@ impl Far {
                     .spawn_scoped(scope, move || thread.run(&mut side, ending))
                     .map_err(BoostError::Socket)?;
             }
+            let mut side = mux::far::FarSide::new(
+                &self.config,
+                resolver.clone(),
+                sessions.clone(),
+                &self.counters,
+                report,
+            );
+            std::thread::Builder::new()
+                .name("boost-mux".to_owned())
+                .spawn_scoped(scope, move || mux_thread.run(&mut side, ending))
+                .map_err(BoostError::Socket)?;
             for listener in listeners {
-                let inboxes = inboxes.clone();
-                let (config, counters) = (&self.config, &*self.counters);
+                let (inboxes, sessions) = (inboxes.clone(), sessions.clone());
+                let (config, by_address) = (&self.config, &by_address);
                 std::thread::Builder::new()
                     .name("accept".to_owned())
                     .spawn_scoped(scope, move || {
-                        let sink = accept::Sink { config, inboxes, counters, report };
+                        let sink = accept::Sink { config, inboxes, sessions, by_address, report };
                         accept::accept(&listener, &sink, ending);
                     })
                     .map_err(BoostError::Socket)?;

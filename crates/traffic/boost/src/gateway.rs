@@ -109,15 +109,24 @@ impl Drop for Diversion {
     }
 }
 
+/// What [`clean_up`] came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CleanedUp {
+    /// No rules are left.
+    Whole,
+    /// A gateway runs, whose rules stay.
+    Running,
+}
+
 /// Removes the rules and routes that a gateway has left, whichever process made them. Those of a
 /// running one stay.
 ///
 /// # Errors
 /// The system error.
-pub fn clean_up() -> io::Result<()> {
+pub fn clean_up() -> io::Result<CleanedUp> {
     match NamespaceLock::take(LOCK)? {
-        Some(_lock) => end_diversion(),
-        None => Ok(()),
+        Some(_lock) => end_diversion().map(|()| CleanedUp::Whole),
+        None => Ok(CleanedUp::Running),
     }
 }
 

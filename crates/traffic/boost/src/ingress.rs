@@ -23,6 +23,12 @@ pub struct Accepted {
 pub trait Ingress: Send + Sync {
     /// Begins a connection.
     fn begin(&self, accepted: Accepted) -> Box<dyn Negotiation>;
+
+    /// True if connections come here whether they are accepted or not: while the box drains, new ones
+    /// are carried like those that it has.
+    fn accepts_while_draining(&self) -> bool {
+        false
+    }
 }
 
 /// One connection until it is relayed.

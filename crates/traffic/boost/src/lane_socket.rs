@@ -2,10 +2,11 @@
 
 use crate::counters::Counters;
 use host::edge_poller::Edge;
+use host::tcp_info::TcpInfo;
 use rustls::Connection;
 use socket2::SockRef;
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 
 /// Flag of send(2): more follows at once.
@@ -195,6 +196,19 @@ impl LaneSocket {
         Ok(())
     }
 
+    /// Ends the direction towards the peer, behind what was flushed.
+    ///
+    /// # Errors
+    /// The connection has failed.
+    pub(crate) fn end(&mut self) -> io::Result<()> {
+        if let Some(tls) = &mut self.tls {
+            tls.send_close_notify();
+            // A socket that is full has FIN alone.
+            self.flush_tls()?;
+        }
+        self.stream.shutdown(Shutdown::Write)
+    }
+
     /// Counts payload that was moved past this type by splice(2), or notes that the socket takes
     /// none now.
     pub(crate) fn spliced(&mut self, moved: io::Result<usize>) -> io::Result<usize> {
@@ -214,6 +228,12 @@ impl LaneSocket {
     /// True if nothing is left to write.
     pub(crate) fn is_flushed(&self) -> bool {
         self.queue.is_empty() && self.tls.as_ref().is_none_or(|tls| !tls.wants_write())
+    }
+
+    /// True while the kernel has bytes that the path has not taken yet.
+    pub(crate) fn is_sending(&self) -> bool {
+        let unsent = TcpInfo::of(&self.stream).ok().and_then(|info| info.notsent_bytes);
+        !self.is_flushed() || unsent.is_some_and(|bytes| bytes > 0)
     }
 
     pub(crate) const fn is_writable(&self) -> bool {

@@ -21,12 +21,19 @@
 //! | [`policy`] | where far may connect |
 //! | [`destination`] | the policy of `--allow`: classes of addresses, rules |
 //! | [`keys`] | the keys of a pair |
+//! | `address_share` | what one address may have of the flows and lanes of a box |
+//! | `mux` | many flows over one connection that may break |
 //! | `event_loop` | one thread: sockets, relays, timers |
+//! | `connector` | connects flows to their targets at far |
+//! | `block_codec` | blocks compressed by zstd |
 //! | `relay` | one lane with its flow: moves bytes between two sockets |
 //!
 //! A thread for each core runs an event loop; flows are shared out among them and stay there.
 //! Other threads accept connections and resolve names.
 
+mod address_share;
+mod block_codec;
+mod connector;
 mod counters;
 pub mod destination;
 pub mod dns;
@@ -39,6 +46,7 @@ pub mod ingress;
 pub mod keys;
 mod lane_socket;
 mod local_flow;
+mod mux;
 pub mod near;
 mod pipes;
 pub mod policy;
@@ -49,7 +57,7 @@ mod resolver;
 pub mod sockets;
 pub mod transparent;
 
-pub use counters::Totals;
+pub use counters::{NotBoosted, Totals, UncompressedFlows};
 pub use destination::{AllowRule, Destinations, InvalidRule};
 pub use event::Event;
 pub use event_loop::Ending;
@@ -57,8 +65,9 @@ pub use far::{Far, FarConfig};
 pub use forward::PortForward;
 pub use ingress::{Accepted, Ingress, Negotiation, Next, Step};
 pub use keys::{FarKeys, PairKey};
-pub use lane::{HostName, InvalidTarget, Refusal, Target, TargetHost};
+pub use lane::{HostName, InvalidTarget, Refusal, Target, TargetHost, Uncompressed};
 pub use local_flow::{FlowEnd, FlowSummary};
+pub use mux::RESUME_TIMEOUT;
 pub use near::{Listener, Near, NearConfig};
 pub use policy::DestinationPolicy;
 pub use proxy::Proxy;

@@ -1,9 +1,12 @@
 //! The side of a flow that is not the lane: the application at near, the target at far.
 
+use crate::address_share::ShareTicket;
+use crate::counters::Counters;
 use crate::ingress::Negotiation;
 use host::edge_poller::Edge;
 use host::splice::Pipe;
-use lane::{Refusal, Target};
+use lane::{Reduction, Refusal, Target, Uncompressed};
+use std::io::{self, ErrorKind, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
@@ -56,6 +59,12 @@ pub struct FlowSummary {
     pub sent: u64,
     /// Bytes from the target to the application.
     pub received: u64,
+    /// Payload of the lane for `sent`: fewer bytes where it was compressed.
+    pub wan_sent: u64,
+    /// Payload of the lane for `received`.
+    pub wan_received: u64,
+    /// Both boxes compress, and the direction from this one was left as it is, for this reason.
+    pub uncompressed: Option<Uncompressed>,
     /// Time from its beginning.
     pub duration: Duration,
     /// How it ended.
@@ -65,6 +74,9 @@ pub struct FlowSummary {
 /// From the local socket to the lane.
 #[derive(Default)]
 pub(crate) struct ToLane {
+    /// Near: what was sent before far has taken the lane. If it never does, another lane can carry
+    /// the flow.
+    pub(crate) unproven: Vec<u8>,
     /// Holds the rest of a run that was announced.
     pub(crate) pipe: Option<Pipe>,
     /// The last read filled a buffer: splice(2) pays.
@@ -74,6 +86,9 @@ pub(crate) struct ToLane {
     /// `Reset` is to be sent as soon as the lane is between messages.
     pub(crate) reset_due: bool,
     pub(crate) bytes: u64,
+    /// Payload on the lane.
+    pub(crate) wan_bytes: u64,
+    pub(crate) reduction: Reduction,
 }
 
 /// From the lane to the local socket.
@@ -90,6 +105,8 @@ pub(crate) struct ToLocal {
     /// FIN was sent.
     pub(crate) is_shut: bool,
     pub(crate) bytes: u64,
+    /// Payload on the lane.
+    pub(crate) wan_bytes: u64,
 }
 
 impl ToLocal {
@@ -112,6 +129,10 @@ pub(crate) struct LocalFlow {
     pub(crate) to_lane: ToLane,
     pub(crate) to_local: ToLocal,
     pub(crate) peer: SocketAddr,
+    /// Near: lanes that were begun for it.
+    pub(crate) attempts: usize,
+    /// Near: counts it for its application's address until it is reported.
+    pub(crate) share: Option<ShareTicket>,
     pub(crate) target: Target,
     pub(crate) began: Instant,
     pub(crate) last_active: Instant,
@@ -132,6 +153,8 @@ impl LocalFlow {
             to_lane: ToLane::default(),
             to_local: ToLocal::default(),
             peer,
+            attempts: 0,
+            share: None,
             target,
             began: now,
             last_active: now,
@@ -166,15 +189,71 @@ impl LocalFlow {
         }
     }
 
+    /// Gives payload to the local socket; what it does not take is held. Returns the bytes that it has
+    /// taken.
+    pub(crate) fn deliver(&mut self, payload: &[u8], counters: &Counters, now: Instant) -> usize {
+        if self.discards() {
+            return payload.len();
+        }
+        let writes = self.writable && self.to_local.queue.is_empty();
+        let written = match self.connected().filter(|_| writes) {
+            Some(mut stream) => stream.write(payload),
+            None => Ok(0),
+        };
+        let count = match written {
+            Ok(count) => count,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                self.writable = false;
+                0
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => 0,
+            Err(_) => {
+                self.fail();
+                return payload.len();
+            }
+        };
+        self.delivered(count, counters, now);
+        self.to_local.queue.extend_from_slice(payload.get(count..).unwrap_or_default());
+        count
+    }
+
+    /// Counts bytes that the local socket has taken.
+    pub(crate) fn delivered(&mut self, count: usize, counters: &Counters, now: Instant) {
+        self.to_local.bytes += count as u64;
+        self.last_active = now;
+        counters.to_local.add(count);
+    }
+
+    /// Writes from the queue, or else from the pipe.
+    pub(crate) fn write_held(&mut self) -> io::Result<usize> {
+        let Local::Connected(stream) = &self.local else { return Ok(0) };
+        let held = &mut self.to_local;
+        if held.queue.is_empty() {
+            return held.pipe.as_mut().map_or(Ok(0), |pipe| pipe.drain(stream));
+        }
+        let mut stream = stream;
+        let count = stream.write(held.queue.get(held.written..).unwrap_or_default())?;
+        held.written += count;
+        if held.written >= held.queue.len() {
+            (held.queue, held.written) = (Vec::new(), 0);
+        }
+        Ok(count)
+    }
+
     /// The flow as it has ended; `at_near` tells which side its local one is.
     pub(crate) fn summary(&self, at_near: bool, now: Instant) -> FlowSummary {
         let (own, other) = (self.to_lane.bytes, self.to_local.bytes);
         let (sent, received) = if at_near { (own, other) } else { (other, own) };
+        let (own, other) = (self.to_lane.wan_bytes, self.to_local.wan_bytes);
+        let (wan_sent, wan_received) = if at_near { (own, other) } else { (other, own) };
         FlowSummary {
             peer: self.peer,
             target: self.target.clone(),
             sent,
             received,
+            wan_sent,
+            wan_received,
+            uncompressed: self.to_lane.reduction.uncompressed(),
             duration: now.saturating_duration_since(self.began),
             end: self.end.clone().unwrap_or(FlowEnd::Stopped),
         }

@@ -30,17 +30,18 @@ use crate::event_loop::Ending;
 use crate::near::{Listener, Near};
 use crate::transparent::Transparent;
 use host::clock;
+use host::netns::NetNs;
 use host::program::{ExitCode, Identity, Reaper, Streams};
 use host::stop::StopFlag;
 use std::ffi::OsString;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// Time that far may take to be reached before the program is started.
-const REACH_TIMEOUT: Duration = Duration::from_secs(15);
-/// Interval at which a signal is noticed meanwhile.
+/// Interval at which signals and ends are noticed.
 const POLL: Duration = Duration::from_millis(50);
+/// Interval at which refused datagrams are counted, in polls.
+const COUNT_POLLS: u32 = 20;
 
 /// Who answers the program's DNS queries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -77,22 +78,33 @@ pub enum ProgramError {
     },
 }
 
-/// Waits until far is reached, a signal comes, or the time is over.
+/// Waits until far is reached, a signal comes, near has ended, or the time is over.
 fn wait_for_far(
     reached: &Receiver<Result<(), String>>,
     stop: &StopFlag,
+    has_ended: impl Fn() -> bool,
+    timeout: Duration,
 ) -> Result<(), ProgramError> {
-    let until = clock::now() + REACH_TIMEOUT;
+    let until = clock::now() + timeout;
     loop {
         match reached.recv_timeout(POLL) {
             Ok(result) => return result.map_err(ProgramError::Unreachable),
-            Err(_) if stop.is_raised() => return Err(ProgramError::Interrupted),
+            Err(_) if stop.is_raised() || has_ended() => return Err(ProgramError::Interrupted),
             Err(_) if clock::now() >= until => {
                 return Err(ProgramError::Unreachable("no answer".to_owned()));
             }
             Err(_) => {}
         }
     }
+}
+
+/// A near box that has failed is the reason for whatever came of the program.
+fn outcome(
+    served: Result<(), BoostError>,
+    ran: Result<Ran, ProgramError>,
+) -> Result<Ran, ProgramError> {
+    served?;
+    ran
 }
 
 /// A program to run.
@@ -106,10 +118,21 @@ pub struct Program {
     pub ports: Ports,
 }
 
+/// A program that has run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ran {
+    /// Its exit code, 128 plus the number of a signal that ended it.
+    pub code: ExitCode,
+    /// When it was started, far being reached.
+    pub began: Instant,
+    /// When it had ended.
+    pub ended: Instant,
+}
+
 impl Program {
-    /// Runs the program behind `near` and returns its exit code, 128 plus the number of a signal that
-    /// ended it. Signals to this process alone are passed on; those of a terminal reach the program by
-    /// themselves. After its end, near delivers what it still holds.
+    /// Runs the program behind `near`. Signals to this process alone are passed on; those of a terminal
+    /// reach the program by themselves. After its end, near delivers what it still holds, and waits for
+    /// no more than that once all that it started has ended.
     ///
     /// # Errors
     /// [`ProgramError`]: the program has not run.
@@ -118,7 +141,7 @@ impl Program {
         near: &Near,
         signals: &Signals,
         report: &(dyn Fn(Event) + Sync),
-    ) -> Result<ExitCode, ProgramError> {
+    ) -> Result<Ran, ProgramError> {
         let mut network = ProgramNetwork::create(&self.ports)?;
         let (stop, drain) = (signals.stop(), StopFlag::new());
         let ending = Ending { stop, drain: &drain };
@@ -133,8 +156,9 @@ impl Program {
         for socket in network.take_listeners() {
             let name_server = Some(network::NAME_SERVER);
             // In the program's network every address is its own.
-            let ingress = Arc::new(Transparent { name_server, is_own: |_| false });
-            listeners.push(Listener { socket, ingress });
+            let (is_own, accepts_while_draining): (fn(_) -> bool, _) = (|_| false, false);
+            let ingress = Transparent { name_server, is_own, accepts_while_draining };
+            listeners.push(Listener { socket, ingress: Arc::new(ingress) });
         }
         // Whether far was reached first, or why not.
         let (first, reached) = sync_channel(1);
@@ -150,28 +174,44 @@ impl Program {
             }
         };
         std::thread::scope(|scope| {
-            let served = scope.spawn(|| near.serve(listeners, ending, &report));
+            let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
+            let serving = thread("near");
+            let serving = serving.spawn_scoped(scope, || near.serve(listeners, ending, &report));
+            let serving = serving.map_err(BoostError::Socket)?;
             if let Some(sockets) = network.take_dns() {
                 // Without it, names do not resolve, which programs say.
-                scope.spawn(move || drop(sockets.serve(&upstream, stop)));
+                let serve = move || drop(sockets.serve(&upstream, stop));
+                drop(thread("dns").spawn_scoped(scope, serve));
             }
-            let run = || {
-                wait_for_far(&reached, stop)?;
-                self.start_and_wait(&network, signals)
+            let namespace = Arc::clone(&network.namespace);
+            let count = move || count_udp(&namespace, near, stop);
+            // Without it, refused datagrams are not counted.
+            drop(thread("count").spawn_scoped(scope, count));
+            let has_ended = || serving.is_finished();
+            let run = || -> Result<Ran, ProgramError> {
+                wait_for_far(&reached, stop, has_ended, near.reach_timeout())?;
+                let began = clock::now();
+                let code = self.start_and_wait(&network, signals)?;
+                Ok(Ran { code, began, ended: clock::now() })
             };
-            let code = run();
-            match code {
+            let ran = run();
+            match ran {
                 Ok(_) => drain.raise(),
                 Err(_) => stop.raise(),
             }
-            let served = served.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            while !serving.is_finished() {
+                if !host::program::has_children() {
+                    near.applications_have_ended();
+                }
+                std::thread::sleep(POLL);
+            }
+            let served = serving.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             stop.raise();
-            let code = code?;
-            served?;
-            Ok(code)
+            outcome(served, ran)
         })
     }
 
+    /// Starts the program and waits for its end.
     fn start_and_wait(
         &self,
         network: &ProgramNetwork,
@@ -194,5 +234,41 @@ impl Program {
             )
         };
         signals.run(start)
+    }
+}
+
+/// Counts the datagrams that the program's network refuses, until the end.
+fn count_udp(namespace: &NetNs, near: &Near, stop: &StopFlag) {
+    // The network of a thread that counts may change.
+    let read = || namespace.run(network::refused_datagrams).ok().flatten();
+    loop {
+        if let Some(refused) = read() {
+            near.note_udp(refused);
+        }
+        for _ in 0..COUNT_POLLS {
+            if stop.is_raised() {
+                return;
+            }
+            std::thread::sleep(POLL);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_near_box_that_ends_ends_the_wait_for_far_and_is_the_reason() {
+        let (_first, reached) = sync_channel(1);
+        let long = Duration::from_secs(3600);
+        let ran = |()| Ran { code: 0, began: clock::now(), ended: clock::now() };
+        let waited = wait_for_far(&reached, &StopFlag::new(), || true, long);
+        let failed = Err(BoostError::Socket(std::io::ErrorKind::OutOfMemory.into()));
+        let error = outcome(failed, waited.map(ran)).unwrap_err();
+        assert!(matches!(error, ProgramError::Boost(BoostError::Socket(_))), "{error}");
+        let waited = wait_for_far(&reached, &StopFlag::new(), || false, Duration::ZERO);
+        let error = outcome(Ok(()), waited.map(ran)).unwrap_err();
+        assert!(matches!(error, ProgramError::Unreachable(_)), "{error}");
     }
 }

@@ -12,12 +12,14 @@
 mod to_lane;
 mod to_local;
 
+use crate::address_share::ShareTicket;
+use crate::block_codec::BlockCodec;
 use crate::counters::Counters;
 use crate::lane_socket::LaneSocket;
 use crate::local_flow::{FlowEnd, FlowSummary, Local, LocalFlow};
 use crate::pipes::PipePool;
 use host::edge_poller::Edge;
-use lane::{Lane, Message, Preface, Refusal, Role, Target};
+use lane::{Block, Lane, Message, Preface, Reduction, Refusal, Role, Target};
 use std::io::{self, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::Instant;
@@ -35,6 +37,7 @@ const RESET_BEHIND: u64 = 64 << 10;
 /// What a thread has one of.
 pub(crate) struct Tools<'a> {
     pub(crate) pipes: &'a mut PipePool,
+    pub(crate) codec: &'a mut BlockCodec,
     pub(crate) scratch: &'a mut [u8],
     pub(crate) counters: &'a Counters,
     pub(crate) now: Instant,
@@ -80,6 +83,12 @@ pub(crate) enum Pumped {
     Again,
 }
 
+/// A compressed block that has not arrived as a whole.
+struct Arriving {
+    block: Block,
+    bytes: Vec<u8>,
+}
+
 /// A lane and its flow.
 pub(crate) struct Relay {
     role: Role,
@@ -87,14 +96,21 @@ pub(crate) struct Relay {
     state: Lane,
     /// The peer's preface, until it is complete.
     preface: Option<Vec<u8>>,
+    /// This box compresses if the peer does.
+    compresses: bool,
+    arriving: Option<Arriving>,
     pub(crate) flow: Option<LocalFlow>,
     pub(crate) peer: SocketAddr,
+    /// Far: counts it for near's address.
+    pub(crate) share: Option<ShareTicket>,
     pub(crate) was_ready: bool,
     has_failed: bool,
     /// Found between turns, for the next one.
     end: Option<LaneEnd>,
     connect_failure: Option<io::Error>,
     pong_due: bool,
+    /// Near: the lane has ended towards far.
+    has_left: bool,
     /// Flows that it has carried.
     pub(crate) flows: u64,
     pub(crate) since: Instant,
@@ -110,21 +126,32 @@ pub(crate) struct Relay {
 }
 
 impl Relay {
-    /// A lane whose peer's preface has not arrived. Its own is queued.
-    pub(crate) fn new(role: Role, mut socket: LaneSocket, peer: SocketAddr, now: Instant) -> Self {
-        socket.queue().extend_from_slice(&Preface::encode());
+    /// A lane whose peer's preface has not arrived. Its own, which offers to compress or does not,
+    /// is queued.
+    pub(crate) fn new(
+        role: Role,
+        mut socket: LaneSocket,
+        peer: SocketAddr,
+        compresses: bool,
+        now: Instant,
+    ) -> Self {
+        socket.queue().extend_from_slice(&Preface::of_lane(compresses).encode());
         Relay {
             role,
             socket,
             state: Lane::new(role),
             preface: Some(Vec::new()),
+            compresses,
+            arriving: None,
             flow: None,
             peer,
+            share: None,
             was_ready: false,
             has_failed: false,
             end: None,
             connect_failure: None,
             pong_due: false,
+            has_left: false,
             flows: 0,
             since: now,
             last_used: now,
@@ -135,14 +162,37 @@ impl Relay {
         }
     }
 
-    /// The same where the peer's preface was read before.
-    pub(crate) fn greeted(role: Role, socket: LaneSocket, peer: SocketAddr, now: Instant) -> Self {
-        Relay { preface: None, ..Relay::new(role, socket, peer, now) }
+    /// The peer's preface has arrived.
+    pub(crate) fn greeted(mut self, preface: Preface) -> Self {
+        self.greet(preface);
+        self
+    }
+
+    fn greet(&mut self, preface: Preface) {
+        self.preface = None;
+        self.compresses &= preface.compresses;
+        if self.compresses {
+            self.state.admit_compressed();
+        } else if let Some(flow) = &mut self.flow {
+            flow.to_lane.reduction = Reduction::default();
+        }
     }
 
     /// True if it carries no flow and may carry one.
     pub(crate) fn is_free(&self) -> bool {
         self.flow.is_none() && self.state.is_free()
+    }
+
+    /// True if it may carry a flow, as far as is known: nothing has arrived that was not looked at.
+    pub(crate) fn takes_flow(&self) -> bool {
+        self.is_free() && !self.has_failed && self.end.is_none() && !self.socket.readable
+    }
+
+    /// Near: the flow of a lane that has failed before far took it, for another lane.
+    pub(crate) fn take_unproven(&mut self) -> Option<LocalFlow> {
+        let is_unproven = self.role == Role::Near && !self.was_ready;
+        let is_whole = |flow: &LocalFlow| flow.connected().is_some() && !flow.has_failed;
+        self.flow.take_if(|flow| is_unproven && is_whole(flow))
     }
 
     /// True once the peer's key is proved, and that it takes the lane.
@@ -169,9 +219,14 @@ impl Relay {
             self.send(&Message::Data(length))?;
             self.socket.queue().extend_from_slice(early);
             self.state.sent(length);
+            self.keep_unproven(early);
             counters.to_lane.add(early.len());
             if let Some(flow) = &mut self.flow {
                 flow.to_lane.bytes += u64::from(length);
+                flow.to_lane.wan_bytes += u64::from(length);
+                if self.compresses {
+                    flow.to_lane.reduction.begin(early);
+                }
             }
             Ok(())
         });
@@ -180,7 +235,28 @@ impl Relay {
 
     /// True while a `Ping` would be sent at once: not within a run, nor behind others.
     pub(crate) fn may_ping(&self) -> bool {
-        self.is_ready() && self.state.is_between_messages() && self.socket.is_flushed()
+        self.is_ready()
+            && !self.has_left
+            && self.state.is_between_messages()
+            && self.socket.is_flushed()
+    }
+
+    /// Near: true if everything of the application is on its way to its target, and FIN.
+    pub(crate) fn may_leave(&self) -> bool {
+        let is_done = !self.has_left && !self.state.may_send() && self.socket.is_flushed();
+        is_done && self.flow.as_ref().is_some_and(|flow| flow.is_opened && !flow.is_gone())
+    }
+
+    /// Near: ends the lane behind the flow's last byte. Far reads that end once the target has taken
+    /// all before it, and closes the lane.
+    pub(crate) fn leave(&mut self) {
+        self.has_left = true;
+        let left = self.socket.end().map_err(LaneEnd::failed);
+        self.fails_with(left);
+        if let Some(flow) = &mut self.flow {
+            flow.local = Local::Gone;
+            flow.end.get_or_insert(FlowEnd::Orderly);
+        }
     }
 
     /// Near: asks whether far is still there, and tells it that near is.
@@ -295,6 +371,9 @@ impl Relay {
             progress |= self.settle(tools, notices)?;
             if self.is_ready() && !self.was_ready {
                 self.was_ready = true;
+                if let Some(flow) = &mut self.flow {
+                    flow.to_lane.unproven = Vec::new();
+                }
                 tools.counters.lanes.increment();
                 notices.push(Notice::LaneReady);
                 progress = true;
@@ -373,6 +452,7 @@ impl Relay {
         }
         if !flow.is_reported {
             flow.is_reported = true;
+            flow.share = None;
             flow.last_active = tools.now;
             notices.push(Notice::FlowEnded(flow.summary(self.role == Role::Near, tools.now)));
         }

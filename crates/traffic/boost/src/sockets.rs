@@ -17,7 +17,9 @@ pub const APPLICATION_BUFFER: ByteCount = ByteCount::from_bytes(512 << 10);
 /// Unsent bytes in a lane's send buffer: 4 ms at 1 Gbit/s. More would only be acknowledged to the
 /// application earlier, without being on the path.
 const UNSENT_LIMIT: ByteCount = ByteCount::from_bytes(512 << 10);
-/// A peer of a lane that answers neither retransmissions nor probes for so long is gone.
+/// A peer of a lane that answers neither retransmissions nor probes for so long is gone, whatever this
+/// side sends meanwhile; that is noticed within
+/// [`PEER_CHECK`](crate::event_loop::PEER_CHECK) more.
 /// `TCP_USER_TIMEOUT` would also count the time for which a living peer keeps its window closed
 /// (tcp(7)), which is how a receiver that pauses looks.
 const LANE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -214,6 +216,8 @@ mod tests {
         let piece = vec![1; 1 << 20];
         until(|| {
             while paused.write(&piece).is_ok() {}
+            // More to send is no answer.
+            let _ = lost.write(b"x");
             assert!(!unanswered_for(&paused, limit));
             unanswered_for(&lost, limit)
         });

@@ -14,6 +14,9 @@ pub struct Transparent {
     /// Returns true for addresses whose connections stay here: they are reset, as are those to loopback
     /// addresses.
     pub is_own: fn(SocketAddr) -> bool,
+    /// Connections are routed here until the box has ended: see
+    /// [`Ingress::accepts_while_draining`].
+    pub accepts_while_draining: bool,
 }
 
 impl Ingress for Transparent {
@@ -27,6 +30,10 @@ impl Ingress for Transparent {
         } else {
             Some(Target { host: lane::TargetHost::Address(local.ip()), port: local.port() })
         }))
+    }
+
+    fn accepts_while_draining(&self) -> bool {
+        self.accepts_while_draining
     }
 }
 
@@ -54,7 +61,7 @@ mod tests {
     fn own_addresses_are_no_targets() {
         let name_server = Some("192.0.0.4:5300".parse().unwrap());
         let is_own = |address: SocketAddr| address.ip().to_string().starts_with("10.");
-        let ingress = Transparent { name_server, is_own };
+        let ingress = Transparent { name_server, is_own, accepts_while_draining: false };
         let target = |local: &str| {
             let peer = "192.0.2.1:1".parse().unwrap();
             let accepted = Accepted { peer, local: local.parse().unwrap() };

@@ -3,13 +3,13 @@
 //! ```text
 //!    0        1        2        3        4        5        6        7
 //! ┌────────┬────────┬─────────────────┬───────────────────────────────────┐
-//! │ kind   │ code   │ 0               │ length                            │
+//! │ kind   │ code   │ size - 1 or 0   │ length                            │
 //! └────────┴────────┴─────────────────┴───────────────────────────────────┘
 //! ```
 //!
 //! `code` is the reason of `Refused`, otherwise 0; `length` counts the bytes after the header:
-//! of `Data`, 1 to 16 MiB; of `Open`, the target's; otherwise 0. Bytes 2 and 3 are reserved for
-//! the number of a flow.
+//! of `Data`, 1 to 16 MiB; of `Open`, the target's; of `Compressed`, the block's, which is shorter
+//! than the 1 to 65,536 bytes (`size`) that it decompresses to; otherwise 0.
 
 use crate::refusal::Refusal;
 use crate::state::LaneError;
@@ -19,6 +19,40 @@ use crate::target::Target;
 pub const HEADER_BYTES: usize = 8;
 /// Longest run of payload after one header, in bytes.
 pub const MAX_RUN: u32 = 16 << 20;
+/// Largest size of a decompressed block, in bytes.
+pub const MAX_BLOCK: usize = 64 << 10;
+
+/// A block of compressed payload: its lengths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Block {
+    length: u16,
+    /// The size without 1, so that 65,536 has a place.
+    size_less_one: u16,
+}
+
+impl Block {
+    /// A block of `length` bytes that decompresses to `size`; `None` if it gains nothing or is too
+    /// large.
+    #[must_use]
+    pub fn new(length: usize, size: usize) -> Option<Self> {
+        let size_less_one = u16::try_from(size.checked_sub(1)?).ok()?;
+        let length =
+            u16::try_from(length).ok().filter(|length| (1..=size_less_one).contains(length));
+        length.map(|length| Block { length, size_less_one })
+    }
+
+    /// Bytes on the lane.
+    #[must_use]
+    pub fn length(self) -> usize {
+        usize::from(self.length)
+    }
+
+    /// Bytes that it decompresses to.
+    #[must_use]
+    pub fn size(self) -> usize {
+        usize::from(self.size_less_one) + 1
+    }
+}
 
 /// A message of either end.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +65,8 @@ pub enum Message {
     Refused(Refusal),
     /// So many bytes of payload follow, at least one.
     Data(u32),
+    /// A block of compressed payload follows, on lanes whose boxes have both offered it.
+    Compressed(Block),
     /// No more bytes in this direction (FIN).
     End,
     /// The flow is aborted (RST), which ends this direction.
@@ -51,6 +87,7 @@ pub(crate) enum Header {
     Opened,
     Refused(Refusal),
     Data(u32),
+    Compressed(Block),
     End,
     Reset,
     Closed,
@@ -67,6 +104,7 @@ const RESET: u8 = 6;
 const CLOSED: u8 = 7;
 const PING: u8 = 8;
 const PONG: u8 = 9;
+const COMPRESSED: u8 = 10;
 
 impl Message {
     /// Appends the message without payload.
@@ -82,6 +120,12 @@ impl Message {
                 if let Some(place) = out.get_mut(start..start + HEADER_BYTES) {
                     place.copy_from_slice(&header);
                 }
+                return;
+            }
+            Message::Compressed(block) => {
+                let [high, low] = block.size_less_one.to_be_bytes();
+                let [a, b] = block.length.to_be_bytes();
+                out.extend_from_slice(&[COMPRESSED, 0, high, low, 0, 0, a, b]);
                 return;
             }
             Message::Opened => (OPENED, 0, 0),
@@ -104,6 +148,11 @@ fn header(kind: u8, code: u8, length: u32) -> [u8; HEADER_BYTES] {
 
 impl Header {
     pub(crate) fn decode(bytes: [u8; HEADER_BYTES]) -> Result<Self, LaneError> {
+        if let [COMPRESSED, 0, high, low, 0, 0, a, b] = bytes {
+            let size = usize::from(u16::from_be_bytes([high, low])) + 1;
+            let block = Block::new(usize::from(u16::from_be_bytes([a, b])), size);
+            return block.map(Header::Compressed).ok_or(LaneError::Malformed);
+        }
         let [kind, code, 0, 0, a, b, c, d] = bytes else { return Err(LaneError::Malformed) };
         let length = u32::from_be_bytes([a, b, c, d]);
         let found = match (kind, code, length) {

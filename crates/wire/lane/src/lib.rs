@@ -21,16 +21,19 @@
 //! | [`target`] | where far is to connect |
 //! | [`refusal`] | why far did not |
 //! | [`frame`] | headers and bodies of messages |
+//! | [`reduction`] | which blocks of a flow are worth compressing |
 //! | [`state`] | which message may come next, in each direction |
 
 pub mod frame;
 pub mod preface;
+pub mod reduction;
 pub mod refusal;
 pub mod state;
 pub mod target;
 
-pub use frame::Message;
-pub use preface::{Preface, PrefaceError};
+pub use frame::{Block, MAX_BLOCK, Message};
+pub use preface::{Carries, Preface, PrefaceError};
+pub use reduction::{Reduction, Uncompressed};
 pub use refusal::Refusal;
 pub use state::{Lane, LaneError, Role};
 pub use target::{HostName, InvalidTarget, Target, TargetHost};

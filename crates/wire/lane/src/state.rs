@@ -44,6 +44,9 @@ pub enum LaneError {
     /// Not a target.
     #[error("the peer sent an invalid target: {0}")]
     Target(InvalidTarget),
+    /// A compressed block on a lane whose boxes have not both offered them.
+    #[error("the peer sent compressed data that was not agreed on")]
+    Compressed,
     /// A message that may not come now, such as payload after the end.
     #[error("the peer sent a message out of order")]
     OutOfOrder,
@@ -59,6 +62,8 @@ pub struct Lane {
     to_send: u32,
     /// Payload bytes of the current run that were announced but not taken.
     to_take: u32,
+    /// Both boxes have offered compressed blocks.
+    compresses: bool,
     /// A message that has not arrived as a whole.
     partial: Vec<u8>,
 }
@@ -77,7 +82,26 @@ impl Lane {
     #[must_use]
     pub const fn new(role: Role) -> Self {
         let (sending, receiving) = (Phase::Free, Phase::Free);
-        Lane { role, sending, receiving, to_send: 0, to_take: 0, partial: Vec::new() }
+        Lane {
+            role,
+            sending,
+            receiving,
+            to_send: 0,
+            to_take: 0,
+            compresses: false,
+            partial: Vec::new(),
+        }
+    }
+
+    /// Admits compressed blocks in both directions: both boxes have offered them.
+    pub const fn admit_compressed(&mut self) {
+        self.compresses = true;
+    }
+
+    /// True if compressed blocks may be sent and may arrive.
+    #[must_use]
+    pub const fn admits_compressed(&self) -> bool {
+        self.compresses
     }
 
     /// True if the next flow may be opened.
@@ -110,7 +134,7 @@ impl Lane {
         self.to_send == 0
     }
 
-    /// Appends a message to `out`. The payload of `Data` is the caller's to send, which it
+    /// Appends a message to `out`. The payload of `Data` or `Compressed` is the caller's to send, which it
     /// reports by [`Lane::sent`].
     ///
     /// # Errors
@@ -121,9 +145,7 @@ impl Lane {
         }
         let of_near = self.role == Role::Near;
         self.apply(message, of_near)?;
-        if let Message::Data(length) = message {
-            self.to_send = *length;
-        }
+        self.to_send = payload_of(message);
         message.encode(out);
         Ok(())
     }
@@ -185,9 +207,7 @@ impl Lane {
             let message = self.whole(header?)?;
             self.partial.clear();
             self.apply(&message, self.role == Role::Far)?;
-            if let Message::Data(length) = message {
-                self.to_take = length;
-            }
+            self.to_take = payload_of(&message);
             return Ok(Received { used, message: Some(message) });
         }
         Ok(Received { used, message: None })
@@ -202,6 +222,7 @@ impl Lane {
             Header::Opened => Message::Opened,
             Header::Refused(refusal) => Message::Refused(refusal),
             Header::Data(length) => Message::Data(length),
+            Header::Compressed(block) => Message::Compressed(block),
             Header::End => Message::End,
             Header::Reset => Message::Reset,
             Header::Closed => Message::Closed,
@@ -227,6 +248,8 @@ impl Lane {
             (Message::Opened, Phase::Opening) => Phase::Flowing,
             (Message::Refused(_) | Message::Reset, Phase::Opening) => Phase::Ended,
             (Message::Data(1..=MAX_RUN), Phase::Flowing) => Phase::Flowing,
+            (Message::Compressed(_), Phase::Flowing) if self.compresses => Phase::Flowing,
+            (Message::Compressed(_), _) if !self.compresses => return Err(LaneError::Compressed),
             (Message::End | Message::Reset, Phase::Flowing) => Phase::Ended,
             (Message::Closed, Phase::Ended) if !of_near && *other == Phase::Ended => {
                 *other = Phase::Free;
@@ -239,9 +262,20 @@ impl Lane {
     }
 }
 
+/// Bytes of payload that follow a message.
+fn payload_of(message: &Message) -> u32 {
+    match message {
+        Message::Data(length) => *length,
+        // At most 65,535.
+        Message::Compressed(block) => block.length() as u32,
+        _ => 0,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::frame::{Block, MAX_BLOCK};
     use crate::refusal::Refusal;
 
     /// Both ends of a lane, connected by memory.
@@ -268,12 +302,13 @@ mod tests {
                 let whole = (at + 1 == bytes.len()).then(|| message.clone());
                 assert_eq!(received, Received { used: 1, message: whole });
             }
-            if let Message::Data(length) = message {
-                assert_eq!(receiver.payload(), *length);
+            let length = payload_of(message);
+            if length > 0 {
+                assert_eq!(receiver.payload(), length);
                 assert!(sender.send(&Message::Ping, &mut bytes).is_err(), "within a run");
                 assert_eq!(receiver.receive(b"x").unwrap().used, 0, "payload is not its own");
-                receiver.taken(*length);
-                assert_eq!(sender.sent(*length), 0);
+                receiver.taken(length);
+                assert_eq!(sender.sent(length), 0);
             }
             Ok(())
         }
@@ -320,6 +355,34 @@ mod tests {
     }
 
     #[test]
+    fn compressed_blocks_need_the_offer_of_both_boxes() {
+        let mut pair = Pair::new();
+        pair.pass(Role::Near, &open()).unwrap();
+        let block = Message::Compressed(Block::new(0xfffe, MAX_BLOCK).unwrap());
+        assert_eq!(pair.pass(Role::Near, &block), Err(LaneError::Compressed));
+        let mut bytes = Vec::new();
+        block.encode(&mut bytes);
+        assert_eq!(pair.far.receive(&bytes), Err(LaneError::Compressed));
+        let mut pair = Pair::new();
+        pair.near.admit_compressed();
+        pair.far.admit_compressed();
+        assert_eq!(pair.pass(Role::Near, &block), Err(LaneError::OutOfOrder), "without a flow");
+        pair.pass(Role::Near, &open()).unwrap();
+        pair.pass(Role::Near, &block).unwrap();
+        pair.pass(Role::Near, &Message::Compressed(Block::new(1, 2).unwrap())).unwrap();
+        pair.pass(Role::Near, &Message::Data(3)).unwrap();
+    }
+
+    #[test]
+    fn a_block_that_gains_nothing_or_is_too_large_is_none() {
+        for (length, size) in [(0, 1), (1, 1), (2, 1), (0, 0), (100, MAX_BLOCK + 1)] {
+            assert_eq!(Block::new(length, size), None, "{length} of {size}");
+        }
+        let largest = Block::new(MAX_BLOCK - 1, MAX_BLOCK).unwrap();
+        assert_eq!((largest.length(), largest.size()), (MAX_BLOCK - 1, MAX_BLOCK));
+    }
+
+    #[test]
     fn what_may_not_come_now_is_an_error() {
         let to_far: [&[Message]; 9] = [
             &[Message::Opened],
@@ -358,6 +421,11 @@ mod tests {
         for bytes in [
             [0, 0, 0, 0, 0, 0, 0, 0],
             [10, 0, 0, 0, 0, 0, 0, 0],
+            [10, 0, 0, 0, 0, 0, 0, 1],
+            [10, 0, 0, 9, 0, 0, 0, 10],
+            [10, 0, 0xff, 0xff, 0, 1, 0, 0],
+            [10, 1, 0, 9, 0, 0, 0, 1],
+            [11, 0, 0, 0, 0, 0, 0, 0],
             [1, 0, 0, 0, 0, 0, 2, 0],
             [1, 0, 0, 0, 0xff, 0xff, 0xff, 0xff],
             [4, 0, 0, 0, 0, 0, 0, 0],

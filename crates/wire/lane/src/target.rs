@@ -130,7 +130,7 @@ impl FromStr for Target {
 
 impl Target {
     /// Longest body in bytes.
-    pub(crate) const MAX_BYTES: usize = 4 + MAX_NAME;
+    pub const MAX_BYTES: usize = 4 + MAX_NAME;
 
     /// A target.
     ///
@@ -144,7 +144,7 @@ impl Target {
     pub const NAME_SERVER: Target = Target { host: TargetHost::NameServer, port: 53 };
 
     /// The body of `Open`: port, kind of host, host; a name has its length before it.
-    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+    pub fn encode(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.port.to_be_bytes());
         match &self.host {
             TargetHost::Address(IpAddr::V4(address)) => {
@@ -164,7 +164,11 @@ impl Target {
         }
     }
 
-    pub(crate) fn decode(body: &[u8]) -> Result<Self, InvalidTarget> {
+    /// Reads the body of `Open`.
+    ///
+    /// # Errors
+    /// [`InvalidTarget`].
+    pub fn decode(body: &[u8]) -> Result<Self, InvalidTarget> {
         let malformed = InvalidTarget::Malformed;
         let (port, body) = body.split_first_chunk::<2>().ok_or(malformed)?;
         let (kind, body) = body.split_first().ok_or(malformed)?;

@@ -222,6 +222,8 @@ pub enum Scale {
     Seconds,
     /// Bytes, linear from zero.
     Bytes,
+    /// Bytes, logarithmic.
+    LogBytes,
 }
 
 /// One line of a [`Curve`].

@@ -1,5 +1,6 @@
 //! Built-in studies: their plans are valid, and each trend fails on another path.
 
+mod cdn;
 mod forms;
 mod netherlight;
 mod udt;
@@ -316,7 +317,7 @@ fn every_trend_is_measured_from_its_runs() {
             min_rtt_ms: Some(20.0),
             mean_rtt_ms: Some(20.0 + times),
             window_bytes: Some((times * 65_536.0) as u64),
-            sent_bps: 1e6,
+            sent_bps: times * 1e6,
             loss: Some(times / 100.0),
             limit: Some(Limit::PathRate),
             decrease_factor: Some(times / 20.0),

@@ -190,7 +190,7 @@ fn a_program_that_cannot_be_is_refused_where_it_is_written() {
     assert!(error.problem.contains("'fetch' has no output"), "{error}");
     assert_eq!(refused("\"number Mbit/s\"", "\"number of apples\"").at, Some((16, 10)));
     assert_eq!(refused("[\"get\", \"{server}:{port}\"]", "[]").at, Some((15, 10)));
-    assert!(refused("\"http\"", "\"ftp\"").problem.contains("programs are longhaul, fetch, http"));
+    assert!(refused("\"http\"", "\"ftp\"").problem.contains("programs are longhaul, fetch, edge"));
     assert!(refused("[programs.fetch]", "[programs.http]").problem.contains("comes with longhaul"));
     assert!(refused("files.data", "files.\"../data\"").problem.contains("a file's name"));
     assert!(refused("\"1GB\"", "\"1PB\"").problem.contains("a size up to"));

@@ -4,7 +4,7 @@ use crate::value::ValueError;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
-use units::BitRate;
+use units::{BitRate, ByteCount};
 
 /// How the output of a program's client is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +48,8 @@ pub struct Reported {
     pub rate: BitRate,
     /// Over that time, in seconds, if the output says so.
     pub seconds: Option<f64>,
+    /// Bytes that the origin behind the server sent meanwhile, if there is one.
+    pub origin: Option<ByteCount>,
 }
 
 const UNITS: [Unit; 9] = [
@@ -105,7 +107,7 @@ impl Output {
         let reported = reported.filter(|(rate, _)| plausible(*rate));
         let (rate, seconds) = reported.ok_or_else(|| NoGoodput { output: self.clone() })?;
         let seconds = seconds.filter(|seconds| seconds.is_finite() && *seconds > 0.0);
-        Ok(Reported { rate: BitRate::from_bps_f64(rate), seconds })
+        Ok(Reported { rate: BitRate::from_bps_f64(rate), seconds, origin: None })
     }
 }
 

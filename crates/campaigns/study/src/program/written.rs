@@ -1,6 +1,6 @@
 //! A program as written in a plan.
 
-use super::{CommandLine, Content, Output, Program, ProgramFile, output};
+use super::{CommandLine, Content, OriginHost, Output, Program, ProgramFile, output};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use topology::toml_text::{Spanned, TomlError, TomlText};
@@ -27,8 +27,17 @@ pub(crate) struct WrittenProgram {
     #[serde(default)]
     privileged: bool,
     sends: Option<Spanned<String>>,
+    origin: Option<WrittenOrigin>,
     #[serde(default)]
     files: BTreeMap<Spanned<String>, Spanned<WrittenFile>>,
+}
+
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenOrigin {
+    command: Spanned<Vec<String>>,
+    path: Spanned<String>,
+    slice: Spanned<String>,
 }
 
 #[derive(Debug, serde::Deserialize)]
@@ -63,6 +72,7 @@ impl WrittenProgram {
                 .map_err(|wrong| (output.span(), wrong.to_string()))?,
             exit_codes: codes,
             privileged: self.privileged,
+            origin: self.origin.as_ref().map(WrittenOrigin::host).transpose()?,
             server_sends: self.server_sends()?,
             built_in: false,
         })
@@ -119,6 +129,21 @@ impl WrittenProgram {
             ));
         }
         Ok(files)
+    }
+}
+
+impl WrittenOrigin {
+    fn host(&self) -> Result<OriginHost, Wrong> {
+        let path = self.path.get_ref().parse();
+        let slice: Option<ByteCount> = self.slice.get_ref().parse().ok();
+        let slice = slice.filter(|slice| *slice > ByteCount::ZERO);
+        Ok(OriginHost {
+            command: command_line(&self.command)?,
+            path: path
+                .map_err(|wrong: topology::PathError| (self.path.span(), wrong.to_string()))?,
+            slice: slice
+                .ok_or_else(|| (self.slice.span(), "slice is a size, such as 8MiB".to_owned()))?,
+        })
     }
 }
 

@@ -73,6 +73,7 @@ impl Pair {
                 pair.commands[usize::from(!reverse)].push(remedy.command.to_string());
             }
             RemedyPlace::Call => pair.call(&remedy.command)?,
+            RemedyPlace::Boxes => return Err("boxes are verified by boost verify".into()),
         }
         Ok(pair)
     }
@@ -94,7 +95,9 @@ impl Pair {
             RemedyCommand::CongestionControl(name) => config.congestion = Some(name.clone()),
             RemedyCommand::NoRateLimit => config.rate = None,
             RemedyCommand::NoPacingLimit => config.fq_rate = None,
-            RemedyCommand::Sysctl { .. } | RemedyCommand::Other(_) => {
+            RemedyCommand::Sysctl { .. }
+            | RemedyCommand::BoostPlan { .. }
+            | RemedyCommand::Other(_) => {
                 return Err(format!("'{options}' is not an option of a test").into());
             }
         }

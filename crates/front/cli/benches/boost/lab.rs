@@ -8,9 +8,9 @@ use std::path::Path;
 use std::process::Command;
 
 /// Keys of the two boxes, or plaintext.
-struct Security {
-    near: String,
-    far: String,
+pub(crate) struct Security {
+    pub(crate) near: String,
+    pub(crate) far: String,
 }
 
 impl Security {
@@ -33,20 +33,20 @@ impl Security {
 }
 
 /// A path with the boxes on its routers.
-struct Scenario {
-    path: &'static str,
+pub(crate) struct Scenario {
+    pub(crate) path: &'static str,
     /// Settings of the application's and the target's hosts.
-    sysctl: &'static str,
-    server: String,
+    pub(crate) sysctl: &'static str,
+    pub(crate) server: String,
     /// The target's port, which near forwards as 5301.
-    port: u16,
-    security: Security,
-    command: String,
+    pub(crate) port: u16,
+    pub(crate) security: Security,
+    pub(crate) command: String,
 }
 
 impl Scenario {
     /// Runs it in a lab.
-    fn run(&self, folder: &Path) -> Fallible<()> {
+    pub(crate) fn run(&self, folder: &Path) -> Fallible<()> {
         let Scenario { path, sysctl, server, port, security, command } = self;
         let Security { near, far } = security;
         let (near, far) = (

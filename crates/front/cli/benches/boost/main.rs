@@ -3,9 +3,11 @@
 //! `relay`: a pair on loopback beside two haproxies that splice, the same bytes in turns. `window`:
 //! hosts with a 64 KiB window over 100 Mbit/s and 173 ms, from second 5 to 30. `tls`: TLS beside
 //! plaintext over 1 Gbit/s and 20 ms. `object`: 1 MB over a lane that carried 10 MB and idled.
+//! `text`: the documentation over 100 Mbit/s, compressed. `ciphertext`: random bytes on loopback with
+//! and without `--compress`. `kills`: 1 GB with `--mux` while its connection is killed 20 times.
 //! `programs`: curl, rsync, git, rclone and smbclient beside the gain that `boost plan` predicts.
 //! `predictions`: the same of paths and options that a seed draws; the predictions are written first.
-//! `haproxy`, `curl` and `python3` are programs of their own, which must be installed; a program of
+//! `haproxy`, `curl`, `zstd` and `python3` are programs of their own, which must be installed; a program of
 //! `programs` that is missing is a row that says what to install.
 
 mod hosts;
@@ -14,14 +16,16 @@ mod meter;
 mod planned;
 mod predictions;
 mod programs;
+mod reduction;
 mod relay;
+mod sessions;
 
 use bench_harness::{Arguments, Fallible, heading};
 use std::process::ExitCode;
 
 const HELP: &str = "\
 cargo bench -p longhaul-cli --bench boost -- [--rounds N] [--short] [PART]...
-PART: relay, window, tls, object, programs, predictions (all of them)
+PART: relay, window, tls, object, text, ciphertext, kills, programs, predictions (all of them)
 --rounds N: runs of each figure (5; of programs 1)
 --only TEXT: of programs, the rows whose names contain TEXT, as in 'curl, 64 KiB'
 --seed N: of predictions, what is drawn (a fresh one)
@@ -38,8 +42,11 @@ enum Part {
     Window,
     Tls,
     Object,
+    Text,
+    Ciphertext,
     Programs,
     Predictions,
+    Kills,
 }
 
 fn main() -> ExitCode {
@@ -59,8 +66,11 @@ fn measure(mut arguments: Arguments) -> Fallible<()> {
         ("window", Part::Window),
         ("tls", Part::Tls),
         ("object", Part::Object),
+        ("text", Part::Text),
+        ("ciphertext", Part::Ciphertext),
         ("programs", Part::Programs),
         ("predictions", Part::Predictions),
+        ("kills", Part::Kills),
     ])?;
     heading();
     for part in parts {
@@ -69,8 +79,11 @@ fn measure(mut arguments: Arguments) -> Fallible<()> {
             Part::Window => lab::window(rounds, is_short)?,
             Part::Tls => lab::tls(rounds, is_short)?,
             Part::Object => lab::object(rounds)?,
+            Part::Text => reduction::text(rounds)?,
+            Part::Ciphertext => reduction::ciphertext(rounds, is_short)?,
             Part::Programs => programs::measure(asked.unwrap_or(1), is_short, &only)?,
             Part::Predictions => predictions::measure(seed, number, written.clone(), is_short)?,
+            Part::Kills => sessions::measure(is_short)?,
         }
     }
     Ok(())

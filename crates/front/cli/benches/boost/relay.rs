@@ -13,9 +13,9 @@ use std::time::Duration;
 const START: Duration = Duration::from_secs(10);
 
 /// A chain of two relays from a port to the target.
-struct Chain {
-    port: u16,
-    programs: Vec<Child>,
+pub(crate) struct Chain {
+    pub(crate) port: u16,
+    pub(crate) programs: Vec<Child>,
 }
 
 impl Drop for Chain {
@@ -27,17 +27,31 @@ impl Drop for Chain {
     }
 }
 
-fn free_port() -> Fallible<u16> {
+impl Chain {
+    /// CPU time of its programs so far.
+    pub(crate) fn cpu_seconds(&self) -> Fallible<f64> {
+        let times = self.programs.iter().map(|program| {
+            let text = std::fs::read_to_string(format!("/proc/{}/stat", program.id()))?;
+            // utime and stime (proc(5)), in ticks of 10 ms; the name before may have spaces.
+            let after = text.rsplit_once(')').ok_or("no name in stat")?.1;
+            let ticks = after.split_whitespace().skip(11).take(2).map(str::parse::<f64>);
+            Ok(ticks.sum::<Result<f64, _>>()? / 100.0)
+        });
+        times.sum()
+    }
+}
+
+pub(crate) fn free_port() -> Fallible<u16> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
 
-fn start(command: &mut Command) -> Fallible<Child> {
+pub(crate) fn start(command: &mut Command) -> Fallible<Child> {
     let name = command.get_program().to_string_lossy().into_owned();
     let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     child.map_err(|error| format!("cannot start {name}: {error}; apt-get install {name}").into())
 }
 
-fn wait_for(port: u16) -> Fallible<()> {
+pub(crate) fn wait_for(port: u16) -> Fallible<()> {
     let until = clock::now() + START;
     while TcpStream::connect(("127.0.0.1", port)).is_err() {
         if clock::now() > until {
@@ -63,21 +77,32 @@ fn haproxy(folder: &Path, target: SocketAddr) -> Fallible<Chain> {
     Ok(Chain { port, programs: vec![program] })
 }
 
-fn boost(target: SocketAddr) -> Fallible<Chain> {
+/// A pair with these flags at both boxes.
+pub(crate) fn boost(target: SocketAddr, flags: &[&str]) -> Fallible<Chain> {
     let (port, lanes) = (free_port()?, free_port()?);
     let far = ["boost", "far", "--insecure", "-l", &lanes.to_string()];
-    let far = start(Command::new(LONGHAUL).args(far))?;
+    let far = start(Command::new(LONGHAUL).args(far).args(flags))?;
     let mut chain = Chain { port, programs: vec![far] };
     wait_for(lanes)?;
     let (far, forward) = (format!("127.0.0.1:{lanes}"), format!("{port}:{target}"));
     let near = ["boost", "near", "--insecure", "--far", &far, "-L", &forward];
-    chain.programs.push(start(Command::new(LONGHAUL).args(near))?);
+    chain.programs.push(start(Command::new(LONGHAUL).args(near).args(flags))?);
     wait_for(port)?;
     Ok(chain)
 }
 
 /// Rate of so many bytes through a chain in bit/s.
 fn carry(port: u16, target: &TcpListener, bytes: u64) -> Fallible<f64> {
+    carry_piece(port, target, bytes, &vec![7; 1 << 18])
+}
+
+/// The same with a piece of 256 KiB that is sent again and again.
+pub(crate) fn carry_piece(
+    port: u16,
+    target: &TcpListener,
+    bytes: u64,
+    piece: &[u8],
+) -> Fallible<f64> {
     let began = clock::now();
     let received = std::thread::scope(|scope| -> Fallible<u64> {
         let reader = scope.spawn(|| -> std::io::Result<u64> {
@@ -95,11 +120,10 @@ fn carry(port: u16, target: &TcpListener, bytes: u64) -> Fallible<f64> {
             Ok(all)
         });
         let mut stream = TcpStream::connect(("127.0.0.1", port))?;
-        let piece = vec![7; 1 << 18];
         let mut left = bytes;
         while left > 0 {
             let count = left.min(1 << 18);
-            let part = piece.get(..usize::try_from(count)?).unwrap_or(&piece);
+            let part = piece.get(..usize::try_from(count)?).unwrap_or(piece);
             stream.write_all(part)?;
             left -= count;
         }
@@ -117,7 +141,7 @@ pub(crate) fn measure(count: usize, is_short: bool) -> Fallible<()> {
     let target = TcpListener::bind("127.0.0.1:0")?;
     let address = target.local_addr()?;
     let bytes = if is_short { 1_000_000_000 } else { 10_000_000_000 };
-    let chains = [boost(address)?, haproxy(folder.path(), address)?];
+    let chains = [boost(address, &[])?, haproxy(folder.path(), address)?];
     let figures = rounds(&chains, count, |chain, _| carry(chain.port, &target, bytes))?;
     if let [ours, theirs] = figures.as_slice() {
         let gbps = |figures: &[f64]| format!("{:.2} Gbit/s", median(figures) / 1e9);

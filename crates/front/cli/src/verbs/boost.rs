@@ -1,5 +1,6 @@
 //! `longhaul boost`: a pair of boxes that split TCP connections.
 
+mod edge;
 mod far;
 mod lines;
 mod near;
@@ -7,6 +8,8 @@ mod pair;
 mod plan;
 mod run;
 mod settings;
+mod status;
+mod verify;
 
 use crate::console::{self, Console};
 use crate::failure::{DONE, Outcome};
@@ -34,7 +37,9 @@ Examples:
   longhaul boost far --listen 0.0.0.0:7425 --key-file far.key --allow origin.example:80
   longhaul boost near --far far.example --key-file near.key --forward 8080:origin.example:80
   longhaul boost run --far far.example --key-file near.key -- git clone URL
-  longhaul boost run --solo -- curl -O https://example.com/file";
+  longhaul boost run --solo -- curl -O https://example.com/file
+  longhaul boost verify --far far.example --key-file near.key -- curl -o x URL
+  longhaul boost edge --origin https://origin.example";
 
 #[derive(Debug, Subcommand)]
 enum BoostVerb {
@@ -43,6 +48,9 @@ enum BoostVerb {
     Run(run::RunArgs),
     Pair(pair::PairArgs),
     Plan(plan::PlanArgs),
+    Verify(verify::VerifyArgs),
+    Status(status::StatusArgs),
+    Edge(edge::EdgeArgs),
 }
 
 pub(crate) fn run(args: &BoostArgs, console: &mut Console) -> Outcome {
@@ -52,6 +60,9 @@ pub(crate) fn run(args: &BoostArgs, console: &mut Console) -> Outcome {
         BoostVerb::Run(args) => run::run(args),
         BoostVerb::Pair(args) => pair::run(args, console),
         BoostVerb::Plan(args) => plan::run(args, console),
+        BoostVerb::Verify(args) => verify::run(args, console),
+        BoostVerb::Status(args) => status::run(args, console),
+        BoostVerb::Edge(args) => edge::run(args, console),
     }
 }
 

@@ -1,5 +1,7 @@
 //! `longhaul calc`: calculators for paths, each with its equation.
 
+mod cdn;
+mod congestion;
 mod distance;
 mod line;
 mod loss;
@@ -38,7 +40,8 @@ Examples:
   longhaul calc overhead --rate 2.5gbit            line rate to payload rate
   longhaul calc line 941mbit                       link behind a TCP goodput
   longhaul calc distance Eugene Paris --rtt 163.6ms
-  longhaul calc transfer 10GB --rate 1gbit --rtt 100ms --loss 0.01%";
+  longhaul calc transfer 10GB --rate 1gbit --rtt 100ms --loss 0.01%
+  longhaul calc cdn 1MB --rate 100mbit --rtt 170ms --edge-rtt 4ms";
 
 #[derive(Debug, Subcommand)]
 enum What {
@@ -53,6 +56,7 @@ enum What {
     Line(line::LineArgs),
     Distance(distance::DistanceArgs),
     Transfer(transfer::TransferArgs),
+    Cdn(cdn::CdnArgs),
     Udt(udt::UdtArgs),
 }
 
@@ -80,6 +84,7 @@ fn request(what: &What) -> CalcRequest {
         What::Line(args) => args.request(),
         What::Distance(args) => args.request(),
         What::Transfer(args) => args.request(),
+        What::Cdn(args) => args.request(),
         What::Udt(args) => args.request(),
     }
 }

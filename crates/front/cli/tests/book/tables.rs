@@ -274,27 +274,13 @@ fn collect(value: &Value, keys: &mut BTreeSet<String>) {
 
 /// Every series of a server's page and every label value.
 pub(crate) fn metrics() {
-    let mut server = Command::new(env!("CARGO_BIN_EXE_longhaul"))
-        .args([
-            "server",
-            "-B",
-            "127.0.0.1",
-            "-p",
-            "0",
-            "--metrics",
-            "127.0.0.1:0",
-            "--web",
-            "127.0.0.1:0",
-            "--json",
-        ])
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    BufReader::new(server.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let scraped = scrape(&line);
-    server.kill().unwrap();
-    server.wait().unwrap();
+    let server = "server -B 127.0.0.1 -p 0 --metrics 127.0.0.1:0 --web 127.0.0.1:0 --json";
+    let server = metrics_of(server, |event| event["metrics"].as_str().map(str::to_owned));
+    let far = metrics_of("boost far -l 0 --insecure --metrics 127.0.0.1:0 --json", |event| {
+        let address = event["addresses"].as_array()?.last()?.as_str();
+        address.map(str::to_owned)
+    });
+    let scraped = server + &far;
     let documented = page("reference/metrics.md");
     let mut families = 0;
     for line in scraped.lines() {
@@ -322,9 +308,23 @@ pub(crate) fn metrics() {
     }
 }
 
-fn scrape(listening: &str) -> String {
-    let event: Value = serde_json::from_str(listening).unwrap();
-    let url = event["metrics"].as_str().unwrap();
+/// The metrics of a server, whose URL an event has.
+fn metrics_of(arguments: &str, url: impl Fn(&Value) -> Option<String>) -> String {
+    let mut server = Command::new(env!("CARGO_BIN_EXE_longhaul"))
+        .args(arguments.split(' '))
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(server.stdout.take().unwrap()).lines();
+    let events = lines.map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
+    let url = events.into_iter().find_map(|event| url(&event)).unwrap();
+    let scraped = scrape(&url);
+    server.kill().unwrap();
+    server.wait().unwrap();
+    scraped
+}
+
+fn scrape(url: &str) -> String {
     let (address, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
     let mut stream = TcpStream::connect(address).unwrap();
     write!(stream, "GET /{path} HTTP/1.0\r\nHost: {address}\r\n\r\n").unwrap();

@@ -141,6 +141,27 @@ fn a_box_that_is_terminated_prints_what_it_carried() {
 }
 
 #[test]
+fn running_boxes_say_what_they_carry() {
+    let directory = tempfile::tempdir().unwrap();
+    let pair = Pair::start(directory.path());
+    let (application, server) = pair.flow();
+    let pid = pair.near.child.id();
+    let here: Value = serde_json::from_str(&printed(&["boost", "status", "--json"])).unwrap();
+    assert_eq!(here["schema"], "longhaul.boost-status/1");
+    let boxes = here["boxes"].as_array().unwrap();
+    let near = boxes.iter().find(|one| one["pid"] == pid).unwrap();
+    assert_eq!((&near["role"], &near["active_flows"]), (&"near".into(), &1.into()), "{here:#}");
+    assert_eq!(near["in_bytes"], 1);
+    let text = printed(&["boost", "status"]);
+    assert!(text.contains(&format!("process {pid}")) && text.contains("1 open"), "{text}");
+    drop((application, server));
+    // Nobody is there.
+    let nobody = run(&["boost", "status", "127.0.0.1:1"]);
+    assert_eq!(nobody.status.code(), Some(1));
+    assert!(String::from_utf8(nobody.stdout).unwrap().contains("does not answer"));
+}
+
+#[test]
 fn what_is_missing_is_named() {
     let said = |arguments: &[&str]| {
         let output = run(&[&["boost"], arguments].concat());
@@ -158,6 +179,11 @@ fn what_is_missing_is_named() {
         (&["near", "--far", "a", "-L", "1:b", "--insecure"], "not a forwarded port"),
         (&["near", "--far", "a:0", "-L", "1:b:2", "--insecure"], "HOST or HOST:PORT"),
         (&["far", "--insecure", "-C", "none"], "available:"),
+        (&["verify", "--", "true"], "--far"),
+        (&["verify", "--far", "a", "--insecure"], "HOST"),
+        (&["verify", "--far", "a", "--", "true"], "--key-file"),
+        (&["verify", "--link", "rate=fast"], "--link"),
+        (&["verify", "--solo", "--repeat", "0", "h"], "--repeat"),
     ] {
         assert!(said(arguments).contains(part), "{arguments:?}: {}", said(arguments));
     }

@@ -11,6 +11,7 @@ mod conversation;
 mod copy;
 mod corpus;
 mod doctor;
+mod edge;
 mod escapes;
 mod figures;
 mod formats;

@@ -74,3 +74,70 @@ pub(crate) fn a_small_window_fills_a_long_path() {
     assert!(direct < 3.5e6, "the window is not 64 KiB: {said}");
     assert!(boosted >= 25.0 * direct, "{said}");
 }
+
+/// What `boost verify --json` prints after these arguments.
+fn verified(arguments: &[&str]) -> Value {
+    let ended = run(arguments);
+    assert!(worked(&ended, 0), "{ended:?}");
+    serde_json::from_str(&ended.stdout).unwrap()
+}
+
+/// A B B A of a test, with far in the same process and the command in a network of its own.
+pub(crate) fn a_command_is_compared_with_itself_boosted() {
+    let found = verified(&[
+        "lab",
+        "run",
+        "--link",
+        "rate=50mbit,rtt=10ms",
+        "--server",
+        &format!("{LONGHAUL} server"),
+        "--",
+        LONGHAUL,
+        "boost",
+        "verify",
+        "--solo",
+        "--repeat",
+        "2",
+        "-t",
+        "1",
+        "--json",
+        "server",
+    ]);
+    assert_eq!(
+        (&found["schema"], &found["measure"]),
+        (&"longhaul.boost-verify/1".into(), &"goodput".into())
+    );
+    let runs = found["runs"].as_array().unwrap();
+    let ways: Vec<_> = runs.iter().map(|run| run["way"].as_str().unwrap()).collect();
+    assert_eq!(ways, ["direct", "boosted", "boosted", "direct"], "{found:#}");
+    for run in runs {
+        assert_eq!(run["failed"], Value::Null, "{found:#}");
+        assert!(run["goodput_bps"].as_f64().unwrap() > 0.0 && run["cpu_s"].as_f64().unwrap() > 0.0);
+        assert_eq!(run["setup_s"].is_number(), run["way"] == "boosted");
+    }
+    assert_eq!(found["gain"]["pairs"], 2, "{found:#}");
+}
+
+/// The boxes on hosts of a lab of their own, where a window of 64 KiB is the limit.
+pub(crate) fn a_pair_is_verified_in_its_own_lab() {
+    let found = verified(&[
+        "boost",
+        "verify",
+        "--link",
+        "rate=50mbit,rtt=100ms",
+        "--sysctl",
+        "net.ipv4.tcp_window_scaling=0",
+        "--repeat",
+        "1",
+        "-t",
+        "3",
+        "--cubic-rounds",
+        "0",
+        "--json",
+    ]);
+    let failed = found["runs"].as_array().unwrap().iter().any(|run| !run["failed"].is_null());
+    assert!(!failed && found["gain"]["ratio"].as_f64().unwrap() > 2.0, "{found:#}");
+    assert_eq!(found["verdict"], "cannot-tell", "one pair has no interval");
+    let has_price = |way: &str| found[way]["cpu_s_per_gb"].as_f64().is_some_and(|cpu| cpu > 0.0);
+    assert!(has_price("direct") && has_price("boosted"), "{found:#}");
+}

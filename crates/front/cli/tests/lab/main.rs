@@ -109,7 +109,7 @@ fn main() -> ExitCode {
 }
 
 fn trials(lab: bool, iperf3: bool, devices: bool, held: bool) -> Vec<Trial> {
-    let tests: [(&str, Needs, fn()); 104] = [
+    let tests: [(&str, Needs, fn()); 106] = [
         // The longest first, so that the others end beside them.
         ("edge_cloud_windows_hold", Needs::Nothing, studies::edge_cloud_windows_hold),
         ("the_loop_closes", Needs::Nothing, closed_loop::the_loop_closes),
@@ -117,6 +117,16 @@ fn trials(lab: bool, iperf3: bool, devices: bool, held: bool) -> Vec<Trial> {
             "a_small_window_fills_a_long_path",
             Needs::Nothing,
             boosting::a_small_window_fills_a_long_path,
+        ),
+        (
+            "a_command_is_compared_with_itself_boosted",
+            Needs::Nothing,
+            boosting::a_command_is_compared_with_itself_boosted,
+        ),
+        (
+            "a_pair_is_verified_in_its_own_lab",
+            Needs::Nothing,
+            boosting::a_pair_is_verified_in_its_own_lab,
         ),
         (
             "policed_udt_switches_to_tcp_where_that_carries_more",

@@ -1,6 +1,6 @@
 //! What a box reports while it runs.
 
-use ::boost::{Event, FlowEnd, FlowSummary};
+use ::boost::{Event, FlowEnd, FlowSummary, Uncompressed};
 use serde::Serialize;
 use std::net::SocketAddr;
 
@@ -73,6 +73,13 @@ pub struct FlowFinished {
     pub sent_bytes: u64,
     /// Bytes from the target to the application.
     pub received_bytes: u64,
+    /// Bytes between the boxes for `sent_bytes`, without headers: fewer where they were compressed.
+    pub wan_sent_bytes: u64,
+    /// Bytes between the boxes for `received_bytes`.
+    pub wan_received_bytes: u64,
+    /// Why the direction from this box was not compressed, though both boxes compress: `encrypted`,
+    /// `incompressible` or `cpu_limited`.
+    pub uncompressed: Option<&'static str>,
     /// Seconds from its beginning.
     pub seconds: f64,
     /// `fin`, `reset`, `refused`, `lane_failed`, `idle` or `stopped`.
@@ -119,6 +126,13 @@ impl From<FlowSummary> for FlowFinished {
             target: flow.target.to_string(),
             sent_bytes: flow.sent,
             received_bytes: flow.received,
+            wan_sent_bytes: flow.wan_sent,
+            wan_received_bytes: flow.wan_received,
+            uncompressed: flow.uncompressed.map(|why| match why {
+                Uncompressed::Encrypted => "encrypted",
+                Uncompressed::Incompressible => "incompressible",
+                Uncompressed::CpuLimited => "cpu_limited",
+            }),
             seconds: flow.duration.as_secs_f64(),
             end,
             why,

@@ -93,10 +93,15 @@ pub(super) fn open(
             [] => Ports::All,
             ports => Ports::Listed(ports.to_vec()),
         };
+        let ingress = Transparent {
+            name_server: None,
+            is_own: host::transparent::is_own,
+            // Of all ports, those connections pass that no listener accepts.
+            accepts_while_draining: matches!(ports, Ports::Listed(_)),
+        };
         let opened = Gateway { device, ports }.open();
         let mut diversion = opened.map_err(|error| Problem::new(Fault::Host, error))?;
         for socket in diversion.listeners.drain(..) {
-            let ingress = Transparent { name_server: None, is_own: host::transparent::is_own };
             open.listeners.push(Listener { socket, ingress: Arc::new(ingress) });
         }
         open.addresses.push(format!("{} (transparent)", gateway.interface));

@@ -1,19 +1,23 @@
 //! A program whose connections are boosted: it runs in a network of its own, without root.
 
 use super::event::BoostEvent;
-use super::request::{BoxSettings, far_address};
-use super::running::{observe, resolve_far};
+use super::request::{BoxSettings, check_mux, far_address};
+use super::running::{Began, BoostDocument, BoostedProgram, observe, resolve_far};
+use super::status::{BoxRole, Serving};
 use super::{PORT, problem};
 use crate::{Fault, Field, Problem, StopFlag};
-use ::boost::program::{NameServer as Side, Ports, Program, ProgramError, Signals};
+use ::boost::program::{NameServer as Side, Ports, Program, ProgramError, Ran, Signals};
 use ::boost::{
-    BoostError, Destinations, Ending, Far, FarConfig, FarKeys, LaneOptions, Near, NearConfig,
-    PairKey, keys, sockets,
+    BoostError, Destinations, Ending, Event, Far, FarConfig, FarKeys, LaneOptions, Near,
+    NearConfig, PairKey, keys, sockets,
 };
+use host::clock;
+use host::lock::lock;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 /// Most ports that are named.
 const MAX_PORTS: usize = 256;
@@ -47,6 +51,8 @@ pub struct ProgramRequest {
     pub ports: Vec<u16>,
     /// Connections to far that are kept ready.
     pub lanes: u32,
+    /// Carry all flows over one connection to far, which is resumed when it breaks.
+    pub mux: bool,
     /// Settings of the near box.
     pub settings: BoxSettings,
 }
@@ -59,6 +65,7 @@ impl Default for ProgramRequest {
             name_server: NameServer::default(),
             ports: Vec::new(),
             lanes: 4,
+            mux: false,
             settings: BoxSettings::default(),
         }
     }
@@ -73,6 +80,7 @@ impl ProgramRequest {
         if let Some(far) = &self.far {
             self.settings.check()?;
             far_address(far)?;
+            check_mux(self.mux, &self.settings)?;
         }
         if self.command.is_empty() {
             return Err(Problem::field(Field::Programs, "there is no program to run", ""));
@@ -85,16 +93,20 @@ impl ProgramRequest {
     }
 }
 
-/// Runs the program to its end, with this process's standard streams, and returns its exit code, or
-/// 128 plus the number of a signal.
+/// Runs the program to its end, with this process's standard streams, and returns what was carried,
+/// with its exit code.
 ///
 /// To be called in a sandbox ([`host::sandbox::run`]) whose process has one thread.
 ///
 /// # Errors
 /// An invalid field, no privilege for namespaces, far cannot be reached, or the program cannot be
 /// started.
-pub fn run(request: &ProgramRequest, on_event: &mut dyn FnMut(BoostEvent)) -> Result<i32, Problem> {
+pub fn run(
+    request: &ProgramRequest,
+    on_event: &mut dyn FnMut(BoostEvent),
+) -> Result<BoostDocument, Problem> {
     request.check()?;
+    let box_began = Began::now();
     let settings = &request.settings;
     let options = settings.lane_options(on_event)?;
     let signals = Signals::watch();
@@ -106,15 +118,18 @@ pub fn run(request: &ProgramRequest, on_event: &mut dyn FnMut(BoostEvent)) -> Re
         }
         None => start_solo(settings).map(|(far, key)| (vec![far], Some(key)))?,
     };
-    let near = Near::new(NearConfig {
+    let near = Arc::new(Near::new(NearConfig {
         far,
         key,
         lanes: usize::try_from(request.lanes).unwrap_or(usize::MAX),
+        mux: request.mux && request.far.is_some(),
+        compresses: settings.compress && request.far.is_some(),
         options,
         timeouts: settings.timeouts(),
         max_flows: settings.max_flows,
         threads: THREADS,
-    });
+    }));
+    let _serving = Serving::start(BoxRole::Run, Arc::clone(&near), settings.metrics)?;
     let program = Program {
         command: request.command.clone(),
         name_server: match (request.name_server, &request.far) {
@@ -127,15 +142,36 @@ pub fn run(request: &ProgramRequest, on_event: &mut dyn FnMut(BoostEvent)) -> Re
         },
     };
     let mut ended = None;
-    let serve = |_: Ending<'_>, report: &(dyn Fn(::boost::Event) + Sync)| {
-        ended = Some(program.run(&near, &signals, report));
+    let last_flow = Mutex::new(None);
+    let serve = |_: Ending<'_>, report: &(dyn Fn(Event) + Sync)| {
+        let report = |event: Event| {
+            if matches!(event, Event::FlowEnded(_)) {
+                *lock(&last_flow) = Some(clock::now());
+            }
+            report(event);
+        };
+        ended = Some(program.run(&near, &signals, &report));
         Ok(())
     };
     // The program's own end is the end.
     let ending = Ending { stop, drain: stop };
     observe(serve, || 0, ending, settings.reports_flows, on_event)?;
-    let interrupted = || Err(Problem::new(Fault::Internal, "the program was not run"));
-    ended.map_or_else(interrupted, |code| code.map_err(of_program))
+    let interrupted = || Problem::new(Fault::Internal, "the program was not run");
+    let ran = ended.ok_or_else(interrupted)?.map_err(of_program)?;
+    let delivered = lock(&last_flow).unwrap_or(ran.ended);
+    let program = Some(times(&ran, box_began.at, delivered));
+    let document = BoostDocument::new("run", &near.totals(), &box_began, settings.compress);
+    Ok(BoostDocument { program, ..document })
+}
+
+fn times(ran: &Ran, box_began: Instant, delivered: Instant) -> BoostedProgram {
+    let between = |from: Instant, to: Instant| to.saturating_duration_since(from).as_secs_f64();
+    BoostedProgram {
+        exit_code: ran.code,
+        setup_s: between(box_began, ran.began),
+        seconds: between(ran.began, ran.ended),
+        delivered_s: between(ran.began, ran.ended.max(delivered)),
+    }
 }
 
 /// A far box in this process, on a port of the loopback, whose key nobody else has.
@@ -152,6 +188,7 @@ fn start_solo(settings: &BoxSettings) -> Result<(SocketAddr, PairKey), Problem> 
     let far = Far::new(FarConfig {
         keys: Some(far_keys),
         policy: Arc::new(Destinations::new(all, Box::new(move |target| target == own))),
+        compresses: false,
         timeouts: settings.timeouts(),
         max_lanes: settings.max_flows,
         threads: THREADS,

@@ -44,6 +44,8 @@ pub struct BoxSettings {
     pub congestion: Option<String>,
     /// Send and receive buffer of each connection between the boxes; `None` for autotuning.
     pub buffer: Option<ByteCount>,
+    /// Compress with zstd what gains by it, if the other box does as well.
+    pub compress: bool,
     /// Seconds after which a flow in which nothing moves is reset.
     pub idle_timeout_s: u64,
     /// Seconds that flows have to end once the box drains.
@@ -52,6 +54,8 @@ pub struct BoxSettings {
     pub max_flows: u64,
     /// Report every flow that ends, not only those that failed.
     pub reports_flows: bool,
+    /// The address of the page of metrics; `None` for none.
+    pub metrics: Option<SocketAddr>,
 }
 
 impl Default for BoxSettings {
@@ -63,10 +67,12 @@ impl Default for BoxSettings {
             insecure: false,
             congestion: None,
             buffer: None,
+            compress: false,
             idle_timeout_s: timeouts.idle.as_secs(),
             drain_s: timeouts.drain.as_secs(),
             max_flows: 20_000,
             reports_flows: false,
+            metrics: None,
         }
     }
 }
@@ -85,6 +91,8 @@ pub struct NearRequest {
     pub gateway: Option<GatewaySettings>,
     /// Connections to far that are kept ready.
     pub lanes: u32,
+    /// Carry all flows over one connection to far, which is resumed when it breaks.
+    pub mux: bool,
     /// Settings of both boxes.
     pub settings: BoxSettings,
 }
@@ -98,6 +106,7 @@ impl Default for NearRequest {
             proxy: ProxySettings::default(),
             gateway: None,
             lanes: 4,
+            mux: false,
             settings,
         }
     }
@@ -227,12 +236,22 @@ impl NearRequest {
         if self.settings.key_files.len() > 1 {
             return Err(Problem::field(Field::KeyFiles, "a near box has one key", "one file"));
         }
+        check_mux(self.mux, &self.settings)?;
         if self.lanes > 1024 {
             let message = format!("lanes: {} is out of range", self.lanes);
             return Err(Problem::field(Field::Lanes, message, "0 to 1024"));
         }
         Ok(())
     }
+}
+
+/// Sessions are not compressed.
+pub(super) fn check_mux(mux: bool, settings: &BoxSettings) -> Result<(), Problem> {
+    if mux && settings.compress {
+        let message = "flows of one connection are not compressed";
+        return Err(Problem::field(Field::Compress, message, "lanes, without mux"));
+    }
+    Ok(())
 }
 
 /// The host and port of a far box.

@@ -3,8 +3,10 @@
 use super::event::BoostEvent;
 use super::ingress::{self, Ingresses};
 use super::problem;
+use super::reduction::Reduction;
 use super::request::{FarRequest, NearRequest, far_address};
 use super::settings::{warn, warn_plaintext};
+use super::status::{BoxRole, Serving};
 use crate::{Fault, Problem, StopFlag};
 use ::boost::{
     BoostError, Destinations, Ending, Event, Far, FarConfig, FarKeys, Near, NearConfig, PairKey,
@@ -14,6 +16,7 @@ use host::log_limit::LogLimit;
 use host::resolve::{Family, resolve};
 use host::{clock, cpu};
 use serde::Serialize;
+use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -35,10 +38,13 @@ const POLL: Duration = Duration::from_millis(200);
 pub struct BoostDocument {
     /// [`BOOST_SCHEMA`].
     pub schema: &'static str,
-    /// `near` or `far`.
+    /// `near`, `far` or `run`.
     pub role: &'static str,
     /// Seconds from its start.
     pub seconds: f64,
+    /// The program of `run`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program: Option<BoostedProgram>,
     /// Flows.
     pub flows: u64,
     /// Flows that were refused.
@@ -57,17 +63,39 @@ pub struct BoostDocument {
     pub wan_sent_bytes: u64,
     /// Bytes received from the other box.
     pub wan_received_bytes: u64,
+    /// Data reduction, if this box compresses.
+    pub reduction: Option<Reduction>,
     /// CPU time of the process.
     pub cpu_s: f64,
 }
 
+/// A program that has run behind a near box.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct BoostedProgram {
+    /// Its exit code, or 128 plus the number of the signal that ended it.
+    pub exit_code: i32,
+    /// Seconds until far was reached and the program was started.
+    pub setup_s: f64,
+    /// Seconds from its start to its end.
+    pub seconds: f64,
+    /// Seconds from its start until it had ended, and near had delivered what it sent.
+    pub delivered_s: f64,
+}
+
 impl BoostDocument {
-    fn new(role: &'static str, totals: &Totals, began: Instant, cpu_before: Duration) -> Self {
+    pub(super) fn new(
+        role: &'static str,
+        totals: &Totals,
+        began: &Began,
+        compresses: bool,
+    ) -> Self {
         let cpu = cpu::this_process().map(cpu::ProcessCpu::total).unwrap_or_default();
         BoostDocument {
             schema: BOOST_SCHEMA,
             role,
-            seconds: clock::now().saturating_duration_since(began).as_secs_f64(),
+            seconds: clock::now().saturating_duration_since(began.at).as_secs_f64(),
+            program: None,
             flows: totals.flows,
             refused: totals.refused,
             reset: totals.reset,
@@ -77,7 +105,8 @@ impl BoostDocument {
             out_bytes: totals.bytes_out,
             wan_sent_bytes: totals.wan_sent,
             wan_received_bytes: totals.wan_received,
-            cpu_s: cpu.saturating_sub(cpu_before).as_secs_f64(),
+            reduction: compresses.then(|| Reduction::new(totals)),
+            cpu_s: cpu.saturating_sub(began.cpu).as_secs_f64(),
         }
     }
 }
@@ -99,17 +128,21 @@ pub fn near(
     let options = settings.lane_options(on_event)?;
     let key = settings.keys(PairKey::of_near, on_event)?.pop();
     let far = resolve_far(&far_address(&request.far)?, stop)?;
-    let Ingresses { listeners, addresses, diversion } = ingress::open(request, on_event)?;
+    let Ingresses { listeners, mut addresses, diversion } = ingress::open(request, on_event)?;
     let encrypted = key.is_some();
-    let near = Near::new(NearConfig {
+    let near = Arc::new(Near::new(NearConfig {
         far,
         key,
         lanes: usize::try_from(request.lanes).unwrap_or(usize::MAX),
+        mux: request.mux,
+        compresses: settings.compress,
         options,
         timeouts: settings.timeouts(),
         max_flows: settings.max_flows,
         threads: threads(),
-    });
+    }));
+    let serving = Serving::start(BoxRole::Near, Arc::clone(&near), settings.metrics)?;
+    addresses.extend(serving.address());
     let congestion = settings.congestion_name();
     on_event(BoostEvent::Listening { role: "near", addresses, encrypted, congestion });
     let began = Began::now();
@@ -118,8 +151,8 @@ pub fn near(
     let active = || near.totals().active_flows;
     let ending = Ending { stop, drain };
     observe(serve, active, ending, settings.reports_flows, on_event)?;
-    drop(diversion);
-    Ok(began.document("near", &near.totals()))
+    drop((serving, diversion));
+    Ok(BoostDocument::new("near", &near.totals(), &began, settings.compress))
 }
 
 /// Runs the far box; see [`near`].
@@ -143,17 +176,20 @@ pub fn far(
     let listen = listener.local_addr().unwrap_or(request.listen);
     // A connection to this box itself would go round in circles.
     let is_own = move |target: SocketAddr| {
-        target.port() == listen.port() && UdpSocket::bind((target.ip(), 0)).is_ok()
+        target.port() == listen.port() && !is_foreign(UdpSocket::bind((target.ip(), 0)))
     };
     warn_plaintext(listen, settings.insecure, on_event);
-    let far = Far::new(FarConfig {
+    let far = Arc::new(Far::new(FarConfig {
         keys: encrypted.then_some(keys),
         policy: Arc::new(Destinations::new(rules, Box::new(is_own))),
+        compresses: settings.compress,
         timeouts: settings.timeouts(),
         max_lanes: settings.max_flows,
         threads: threads(),
-    });
-    let (addresses, congestion) = (vec![listen.to_string()], settings.congestion_name());
+    }));
+    let serving = Serving::start(BoxRole::Far, Arc::clone(&far), settings.metrics)?;
+    let addresses = std::iter::once(listen.to_string()).chain(serving.address()).collect();
+    let congestion = settings.congestion_name();
     on_event(BoostEvent::Listening { role: "far", addresses, encrypted, congestion });
     if request.allow.is_empty() {
         let text = "without a list of targets, every program of this host can connect to \
@@ -167,23 +203,26 @@ pub fn far(
     let active = || far.totals().active_flows;
     let ending = Ending { stop, drain };
     observe(serve, active, ending, settings.reports_flows, on_event)?;
-    Ok(began.document("far", &far.totals()))
+    drop(serving);
+    Ok(BoostDocument::new("far", &far.totals(), &began, settings.compress))
+}
+
+/// True if binding to an address has shown that it is not this host's. Any other error, such as that
+/// descriptors have run out, shows nothing.
+fn is_foreign<T>(bound: io::Result<T>) -> bool {
+    bound.is_err_and(|error| error.kind() == io::ErrorKind::AddrNotAvailable)
 }
 
 /// When a box began.
-struct Began {
-    at: Instant,
+pub(super) struct Began {
+    pub(super) at: Instant,
     cpu: Duration,
 }
 
 impl Began {
-    fn now() -> Self {
+    pub(super) fn now() -> Self {
         let cpu = cpu::this_process().map(cpu::ProcessCpu::total).unwrap_or_default();
         Began { at: clock::now(), cpu }
-    }
-
-    fn document(&self, role: &'static str, totals: &Totals) -> BoostDocument {
-        BoostDocument::new(role, totals, self.at, self.cpu)
     }
 }
 
@@ -254,7 +293,22 @@ pub(super) fn observe(
                 Err(RecvTimeoutError::Disconnected) => break,
             }
         }
-        let failed = |_| Err(BoostError::Socket(std::io::Error::other("a thread failed")));
+        let failed = |_| Err(BoostError::Socket(io::Error::other("a thread failed")));
         serving.join().unwrap_or_else(failed).map_err(problem)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_address_of_another_host_is_foreign() {
+        assert!(is_foreign(UdpSocket::bind("192.0.2.1:0")));
+        assert!(!is_foreign(UdpSocket::bind("127.0.0.1:0")));
+        // EMFILE, ENFILE, ENOBUFS, ENOMEM.
+        for exhausted in [24, 23, 105, 12] {
+            assert!(!is_foreign::<()>(Err(io::Error::from_raw_os_error(exhausted))));
+        }
+    }
 }

@@ -1,5 +1,5 @@
-//! One direction: connections are added until the goodput is stable, then the responsiveness is
-//! measured until it is stable as well (section 4.3 of the draft).
+//! One direction: a connection is added in each interval; once the goodput is stable, the
+//! responsiveness is measured until it is stable as well (section 4.3 of the draft).
 
 use super::figures::{Confidence, Round, Series, rpm};
 use super::load::{self, Loaded};
@@ -51,7 +51,7 @@ impl Run<'_> {
             if began.elapsed() >= Duration::from_secs(u64::from(seconds)) {
                 break;
             }
-            if interval > 0 && !goodput.is_stable() && loaded.len() < MAX_CONNECTIONS {
+            if interval > 0 && loaded.len() < MAX_CONNECTIONS {
                 let further = Loaded::open(direction, server, targets);
                 // A server may limit them: the load is what it admits.
                 if let Ok(Ok(one)) = timeout(OPEN_TIME, further).await {

@@ -7,7 +7,7 @@ use crate::{Fault, Problem, StopFlag};
 use campaign::{CampaignError, Event, Progress, Store};
 use record::{StudyReport, StudyRun};
 use serde::{Deserialize, Serialize};
-use study::{CellRun, Part};
+use study::{CellRun, Part, Study};
 
 /// The progress of a study.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -104,6 +104,7 @@ pub fn run(
 ) -> Result<StudyReport, Problem> {
     request.check()?;
     let study = request.plan.study(request.quick)?;
+    check_programs(&study)?;
     let mut store = Store::open(&request.folder, &study)
         .map_err(|error| Problem::new(Fault::Request, error))?;
     on_event(StudyEvent::Opened);
@@ -113,6 +114,36 @@ pub fn run(
     let results = Results::of(study, &store)?;
     pages::write_all(&results, &store, &request.folder)?;
     Ok(results.report)
+}
+
+/// What is to be installed before anything runs. Paths relative to a program's directory, and those
+/// of placeholders, are not known yet.
+fn check_programs(study: &Study) -> Result<(), Problem> {
+    let programs = study.programs();
+    let names = programs.iter().flat_map(|program| program.executables());
+    let is_known = |name: &&str| !name.contains(['{', '/']);
+    let mut missing: Vec<&str> = names.filter(is_known).collect();
+    missing.retain(|name| !host::confined::is_installed(name));
+    missing.sort_unstable();
+    missing.dedup();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    // The packages of the programs that come with longhaul, where their names differ.
+    let packages: Vec<&str> = missing
+        .iter()
+        .map(|name| match *name {
+            "nginx" => "nginx-light",
+            same => same,
+        })
+        .collect();
+    let message = format!(
+        "the study needs {}, which this host does not have: install it (Debian, Ubuntu: apt install \
+         {})",
+        missing.join(" and "),
+        packages.join(" ")
+    );
+    Err(Problem::new(Fault::Host, message))
 }
 
 /// Something failed while the study ran.

@@ -23,7 +23,15 @@ pub fn fix(finding: &Finding, spec: &TestSpec) -> Fix {
 }
 
 fn of_remedy(remedy: &Remedy, spec: &TestSpec) -> Fix {
+    let expected = match remedy.expects_bps {
+        Some(rate) => format!("; expected: {rate}"),
+        None => String::new(),
+    };
     let here = match remedy.place {
+        RemedyPlace::Boxes => {
+            let text = format!("with boxes on the path{expected}");
+            return Fix { text, command: Some(remedy.command.to_string()) };
+        }
         RemedyPlace::Call => None,
         RemedyPlace::Sender => Some(spec.direction != Direction::Reverse),
         RemedyPlace::Receiver => Some(spec.direction == Direction::Reverse),
@@ -32,10 +40,6 @@ fn of_remedy(remedy: &Remedy, spec: &TestSpec) -> Fix {
         None => ("in the options of the test", test_with(&remedy.command, spec)),
         Some(true) => ("on this host", format!("sudo {}", remedy.command)),
         Some(false) => ("on the server", format!("sudo {}", remedy.command)),
-    };
-    let expected = match remedy.expects_bps {
-        Some(rate) => format!("; expected: {rate}"),
-        None => String::new(),
     };
     Fix { text: format!("{place}{expected}"), command: Some(command) }
 }

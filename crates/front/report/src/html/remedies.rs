@@ -15,6 +15,7 @@ pub fn remedies(m: &mut Markup, remedies: &[Remedy], next: Option<&NextCommand>)
                 RemedyPlace::Sender => "On the sender",
                 RemedyPlace::Receiver => "On the receiver",
                 RemedyPlace::Call => "In the options of the test",
+                RemedyPlace::Boxes => "With boxes on the path",
             };
             let expected =
                 one.expects_bps.map_or_else(String::new, |rate| format!("expected: {rate}, "));

@@ -114,7 +114,7 @@ fn conditional(option: &BoostOption) -> String {
     format!("{} ({}), {condition}", option.kind.name(), times(factor))
 }
 
-/// The programs whose own window is below what the path carries.
+/// The programs whose own window carries less than the bottleneck rate.
 fn limited_programs(transfer: &BoostTransfer) -> String {
     let limited: Vec<String> = transfer
         .programs
@@ -282,6 +282,7 @@ mod tests {
             notes: Vec::new(),
         };
         let text = boost_plan(&plan, &Style { colour: false, width: 100, unicode: true });
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         for shown in [
             "60 % QUIC",
             "RTT 173 to 200 ms",

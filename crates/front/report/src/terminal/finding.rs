@@ -158,6 +158,7 @@ fn remedy(one: &Remedy) -> String {
         RemedyPlace::Sender => "on the sender: ",
         RemedyPlace::Receiver => "on the receiver: ",
         RemedyPlace::Call => "rerun the test with ",
+        RemedyPlace::Boxes => "with boxes on the path: ",
     };
     let expectation = match one.expects_bps {
         Some(rate) => format!("expected: {rate}, {}", one.why),

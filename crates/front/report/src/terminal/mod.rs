@@ -7,6 +7,8 @@
 mod baseline;
 mod bdp_report;
 mod boost_plan;
+mod boost_status;
+mod boost_verify;
 mod calc_result;
 mod canvas;
 mod capture_changes;
@@ -60,6 +62,8 @@ mod watch_help;
 pub use baseline::{BaselineProgress, baseline, baseline_progress, baseline_start, baseline_test};
 pub use bdp_report::bdp_report;
 pub use boost_plan::boost_plan;
+pub use boost_status::boost_status;
+pub use boost_verify::{boost_run, boost_verification};
 pub use calc_result::calc_result;
 pub use capture_expert::{ExpertRow, capture_expert};
 pub use capture_handshake::{HandshakeRow, HandshakeStream, capture_handshakes};

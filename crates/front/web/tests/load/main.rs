@@ -56,6 +56,10 @@ fn request() -> WebRequest {
 
 #[test]
 fn visitors_and_idle_sockets_are_served_in_little_memory() {
+    stall_retry::retry(check_visitors_and_idle_sockets);
+}
+
+fn check_visitors_and_idle_sockets() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let most = with_server(&request(), |server| {
         runtime.block_on(async {

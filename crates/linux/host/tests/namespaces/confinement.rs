@@ -37,7 +37,7 @@ pub(crate) fn role() -> i32 {
     assert_eq!(said("cat text; stat -c ' %s' zeros"), "as written 1099511627776\n");
     let nobody = if sandbox::user() == 0 { "65534 65534\n" } else { "0 0\n" };
     assert_eq!(said("echo $(id -u) $(id -G)"), nobody);
-    assert_eq!(said("env | cut -d= -f1 | sort | tr '\\n' ' '"), "HOME LANG PATH PWD ");
+    assert_eq!(said("env | cut -d= -f1 | sort | tr '\\n' ' '"), "HOME LANG PATH PWD TMPDIR ");
     assert_eq!(
         said("echo $PWD/here > here; cat here; cat < /dev/null"),
         "/dev/shm/program-3/here\n"

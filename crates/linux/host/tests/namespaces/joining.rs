@@ -189,8 +189,9 @@ pub(crate) fn an_impostor_is_detected() {
 /// many times.
 pub(crate) fn more_clients_than_descriptors() {
     let lab = Running::start_as("crowded", role::start_with_few_files);
-    let mut callers: Vec<_> =
-        (0..100).map(|_| host::control::connect(&lab.name).unwrap()).collect();
+    let mut callers: Vec<_> = (0..100)
+        .map(|_| host::control::connect(host::control::Owner::Lab, &lab.name).unwrap())
+        .collect();
     for caller in &mut callers {
         assert_eq!(caller.receive_line(TIMEOUT).unwrap().as_deref(), Some("here"));
     }

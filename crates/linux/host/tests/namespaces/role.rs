@@ -1,7 +1,7 @@
 //! The roles in which this program starts itself again.
 
 use crate::{confinement, disk, interception, masquerading, routing, transmit_times};
-use host::control::{self, Listener};
+use host::control::{self, Listener, Owner};
 use host::join::{HostNamespaces, JoinError};
 use host::nat::Masquerade;
 use host::netns::NetNs;
@@ -131,7 +131,7 @@ pub(crate) fn run() -> i32 {
         "reuse" => in_sandbox(reuse),
         "impostor" => impostor(name),
         "running" => {
-            control::running().unwrap().iter().for_each(|name| println!("{name}"));
+            control::running(Owner::Lab).unwrap().iter().for_each(|name| println!("{name}"));
             0
         }
         "confined" => in_sandbox(confinement::role),
@@ -165,7 +165,7 @@ fn in_sandbox(inside: impl FnOnce() -> i32) -> i32 {
 
 /// One host without a device, whose namespace is sent to every client.
 fn lab(name: &str) -> i32 {
-    let Ok(listener) = Listener::bind(name) else { return 98 };
+    let Ok(listener) = Listener::bind(Owner::Lab, name) else { return 98 };
     let host = NetNs::create().unwrap();
     let _reaper = Reaper::start(None);
     println!("ready");
@@ -189,7 +189,7 @@ fn lab(name: &str) -> i32 {
 /// A lab that keeps all clients until no more arrive, and then answers them all.
 /// 99: it cannot accept any more.
 fn crowded(name: &str) -> i32 {
-    let Ok(listener) = Listener::bind(name) else { return 98 };
+    let Ok(listener) = Listener::bind(Owner::Lab, name) else { return 98 };
     println!("ready");
     let mut kept = Vec::new();
     loop {
@@ -241,7 +241,7 @@ fn reuse() -> i32 {
 /// Runs a program on the lab's host. 97: cannot connect to the lab; 96: it has
 /// ended; 95: its host cannot be entered.
 fn join(name: &str, command: &[OsString]) -> i32 {
-    let mut connection = match control::connect(name) {
+    let mut connection = match control::connect(Owner::Lab, name) {
         Ok(connection) => connection,
         Err(error) => {
             eprintln!("{error}");

@@ -1,15 +1,16 @@
 //! Connections of near boxes until they have proved their key: one thread for a listener.
 
 use super::{FarConfig, NewLane};
-use crate::counters::Counters;
+use crate::address_share::{AddressShares, Full};
 use crate::event::Event;
 use crate::event_loop::{Ending, Inbox, Report};
 use crate::far::targets::Job;
-use crate::keys::{self, FarKeys, PREAMBLE_BYTES};
+use crate::keys::{self, FarKeys, KeyId, PREAMBLE_BYTES};
+use crate::mux;
 use connection_limits::{
     Acceptor, Ended, HalfOpenLimits, Handshake, HandshakeCounts, HandshakeTicket,
 };
-use lane::Preface;
+use lane::{Carries, Preface};
 use rustls::{Connection, ServerConnection};
 use std::io::{ErrorKind, Read};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -26,7 +27,9 @@ const POLL: Duration = Duration::from_millis(100);
 pub(super) struct Sink<'a> {
     pub(super) config: &'a FarConfig,
     pub(super) inboxes: Vec<Inbox<Job>>,
-    pub(super) counters: &'a Counters,
+    /// Where connections of sessions go.
+    pub(super) sessions: Inbox<mux::far::Job>,
+    pub(super) by_address: &'a AddressShares,
     pub(super) report: Report<'a>,
 }
 
@@ -47,6 +50,8 @@ struct Greeting<'a> {
     stage: Stage,
     /// The preamble, then the preface.
     bytes: Vec<u8>,
+    preface: Option<Preface>,
+    key: Option<KeyId>,
     _ticket: HandshakeTicket<'a>,
 }
 
@@ -81,6 +86,7 @@ impl Greeting<'_> {
             let bytes = self.bytes.first_chunk().ok_or_else(unknown)?;
             let id = keys::parse_preamble(bytes).ok_or("it is not a near box with a key")?;
             let tls = self.keys.and_then(|keys| keys.server(&id)).ok_or_else(unknown)?;
+            self.key = Some(id);
             self.stage = Stage::Tls(Box::new(tls.map_err(|error| error.to_string())?));
             self.bytes.clear();
         }
@@ -92,7 +98,9 @@ impl Greeting<'_> {
             return Ok(false);
         }
         let preface = self.bytes.first_chunk().ok_or("it sent no preface")?;
-        Preface::decode(*preface).map(|_| true).map_err(|error| error.to_string())
+        let preface = Preface::decode(*preface).map_err(|error| error.to_string())?;
+        self.preface = Some(preface);
+        Ok(true)
     }
 
     /// Reads up to a number of bytes, and no more. An error once they are another protocol.
@@ -177,7 +185,16 @@ pub(super) fn accept(listener: &TcpListener, sink: &Sink<'_>, ending: Ending<'_>
     let keys = sink.config.keys.as_ref();
     let begin = |stream, peer, ticket| {
         let stage = if keys.is_some() { Stage::Preamble } else { Stage::Plain };
-        Greeting { stream, peer, keys, stage, bytes: Vec::new(), _ticket: ticket }
+        Greeting {
+            stream,
+            peer,
+            keys,
+            stage,
+            bytes: Vec::new(),
+            preface: None,
+            key: None,
+            _ticket: ticket,
+        }
     };
     let _ = listener.set_nonblocking(true);
     let Ok(mut acceptor) = Acceptor::new(listener, &counts, LIMITS, begin) else { return };
@@ -185,17 +202,29 @@ pub(super) fn accept(listener: &TcpListener, sink: &Sink<'_>, ending: Ending<'_>
     let refused = |peer, why: String| (sink.report)(Event::LaneRefused { peer, why });
     let mut ended = |ended: Ended<Greeting<'_>>| match ended {
         Ended::Complete(_, own, Ok(())) => {
-            if sink.counters.active_lanes.get() >= sink.config.max_lanes {
-                return refused(own.peer, "too many lanes".to_owned());
-            }
+            let share = match sink.by_address.take(own.peer.ip()) {
+                Ok(share) => share,
+                Err(Full::Limit) => return refused(own.peer, "too many lanes".to_owned()),
+                Err(Full::Share) => {
+                    return refused(own.peer, "too many lanes of this address".to_owned());
+                }
+            };
             let tls = match own.stage {
                 Stage::Tls(tls) => Some(Box::new(Connection::Server(*tls))),
                 Stage::Plain | Stage::Preamble => None,
             };
-            let inbox = sink.inboxes.get(next % sink.inboxes.len().max(1));
-            next = next.wrapping_add(1);
-            if let Some(inbox) = inbox {
-                inbox.put(Job::Lane(NewLane { stream: own.stream, peer: own.peer, tls }));
+            let Some(preface) = own.preface else { return };
+            let Greeting { stream, peer, key, .. } = own;
+            let lane = NewLane { stream, peer, tls, preface, key, share };
+            match preface.carries {
+                Carries::ManyFlows => sink.sessions.put(mux::far::Job::Link(lane)),
+                Carries::OneFlow => {
+                    let inbox = sink.inboxes.get(next % sink.inboxes.len().max(1));
+                    next = next.wrapping_add(1);
+                    if let Some(inbox) = inbox {
+                        inbox.put(Job::Lane(lane));
+                    }
+                }
             }
         }
         Ended::Complete(_, own, Err(why)) => refused(own.peer, why),

@@ -2,7 +2,8 @@
 
 use super::share::Shares;
 use super::{Listener, NewFlow};
-use crate::counters::Counters;
+use crate::address_share::{AddressShares, Full, ShareTicket};
+use crate::counters::{Counters, NotBoosted};
 use crate::event::Event;
 use crate::event_loop::{Ending, Inbox, Report};
 use crate::ingress::{Accepted, MAX_NEGOTIATION, Negotiation, Next};
@@ -28,7 +29,7 @@ pub(super) struct Sink<'a> {
     pub(super) inboxes: Vec<Inbox<NewFlow>>,
     pub(super) shares: &'a Shares,
     pub(super) counters: &'a Counters,
-    pub(super) max_flows: u64,
+    pub(super) by_address: &'a AddressShares,
     pub(super) report: Report<'a>,
 }
 
@@ -118,28 +119,35 @@ pub(super) fn accept(
     let _ = socket.set_nonblocking(true);
     let Ok(mut acceptor) = Acceptor::new(&socket, counts, LIMITS, begin) else { return };
     let mut ended = |ended: Ended<Negotiating<'_>>| {
-        let refused = |peer, why: &str| {
-            sink.counters.refused.increment();
+        let refused = |peer, reason: NotBoosted, why: &str| {
+            sink.counters.refuse(reason);
             (sink.report)(Event::RequestRefused { peer, why: why.to_owned() });
         };
         match ended {
             Ended::Complete(_, own, Outcome::Open(target)) => {
-                if let Some(own) = sink.admit(own) {
-                    let Negotiating { stream, peer, negotiation, input, .. } = own;
-                    let flow = NewFlow { stream, peer, target, negotiation, early: input };
-                    if let Some(inbox) = sink.inboxes.get(sink.shares.choose()) {
-                        inbox.put(flow);
-                    }
+                if let Some((own, share)) = sink.admit(own) {
+                    let Negotiating { stream, peer, negotiation, input: early, .. } = own;
+                    let flow = NewFlow { stream, peer, target, negotiation, early, share };
+                    sink.hand_over(flow);
                 }
             }
             Ended::Complete(_, own, Outcome::Closed(why) | Outcome::Failed(why)) => {
-                refused(own.peer, &why);
+                refused(own.peer, NotBoosted::Request, &why);
             }
-            Ended::TimedOut(own) => refused(own.peer, "its request did not arrive in time"),
-            Ended::Evicted(own) => refused(own.peer, "too many connections without a request"),
+            Ended::TimedOut(own) => {
+                refused(own.peer, NotBoosted::Slow, "its request did not arrive in time");
+            }
+            Ended::Evicted(own) => {
+                refused(own.peer, NotBoosted::HalfOpen, "too many connections without a request");
+            }
         }
     };
-    while !ending.stop.is_raised() && !ending.drain.is_raised() {
+    let drains = ingress.accepts_while_draining();
+    let accepts = || match ending.drain.is_raised() {
+        true if drains => sink.inboxes.iter().any(|inbox| !inbox.has_ended()),
+        is_draining => !is_draining,
+    };
+    while !ending.stop.is_raised() && accepts() {
         if acceptor.step(POLL, &mut ended).is_err() {
             std::thread::sleep(POLL);
         }
@@ -152,18 +160,35 @@ fn prepare(stream: &TcpStream) -> io::Result<SocketAddr> {
 }
 
 impl Sink<'_> {
-    /// Counts a flow, if there is room for one more.
-    fn admit<'a>(&self, mut own: Negotiating<'a>) -> Option<Negotiating<'a>> {
-        if self.counters.active_flows.get() < self.max_flows {
-            self.counters.active_flows.increment();
-            self.counters.flows.increment();
-            return Some(own);
+    /// Hands a flow to a thread. While the box drains, threads end one after another; the flow is reset
+    /// if the last one has.
+    fn hand_over(&self, flow: NewFlow) {
+        let runs = |thread: usize| self.inboxes.get(thread).is_some_and(|inbox| !inbox.has_ended());
+        match self.shares.choose(runs).and_then(|thread| self.inboxes.get(thread)) {
+            Some(inbox) => inbox.put(flow),
+            None => self.counters.active_flows.decrement(),
         }
+    }
+
+    /// Counts a flow, if there is room for one more.
+    fn admit<'a>(&self, mut own: Negotiating<'a>) -> Option<(Negotiating<'a>, ShareTicket)> {
+        let full = match self.by_address.take(own.peer.ip()) {
+            Ok(share) => {
+                self.counters.active_flows.increment();
+                self.counters.flows.increment();
+                return Some((own, share));
+            }
+            Err(full) => full,
+        };
         if let Some(reply) = own.negotiation.refused(Refusal::Busy) {
             answer(&own.stream, &reply);
         }
-        self.counters.refused.increment();
-        (self.report)(Event::RequestRefused { peer: own.peer, why: "too many flows".to_owned() });
+        let (reason, why) = match full {
+            Full::Limit => (NotBoosted::MaxFlows, "too many flows"),
+            Full::Share => (NotBoosted::AddressShare, "too many flows of this address"),
+        };
+        self.counters.refuse(reason);
+        (self.report)(Event::RequestRefused { peer: own.peer, why: why.to_owned() });
         None
     }
 }

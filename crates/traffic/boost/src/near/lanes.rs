@@ -1,27 +1,36 @@
 //! The lanes of one thread of near: which are ready, which flows wait for one.
 
 use super::share::Shares;
+use super::unplaced::Unplaced;
 use super::{NearConfig, NewFlow};
 use crate::counters::Counters;
 use crate::event::Event;
-use crate::event_loop::{Ending, EventLoop, Overdue, Report, Side, flow_ended};
+use crate::event_loop::{EndedLane, Ending, EventLoop, Overdue, Report, Side, flow_ended};
 use crate::lane_socket::LaneSocket;
 use crate::local_flow::{FlowEnd, FlowSummary, Local, LocalFlow};
 use crate::relay::{LaneEnd, Notice, Relay, answer};
 use crate::sockets;
 use host::clock;
+use host::stop::StopFlag;
 use lane::{Refusal, Role};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Lanes of a thread that are being connected at once: each is a handshake at far.
-const MAX_CONNECTING: usize = 64;
+/// Lanes of all threads that are being connected at once, about: each is a handshake at far, which
+/// bounds those of an address.
+const MAX_CONNECTING: usize = 256;
+/// Those of one thread.
+const MAX_CONNECTING_OF_THREAD: usize = 64;
 /// Timeout of a lane until far has taken it, and of a flow that waits for one.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Timeout of far's answer to `Open`: it resolves and connects, each within 10 s.
-const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
+pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The same where far has several addresses: a flow has time for a second one. Eight round trips of
+/// 600 ms, of which TCP, TLS and the preface take three.
+pub(crate) const ADDRESS_TIMEOUT: Duration = Duration::from_secs(5);
+/// Timeout of a flow until far's answer to `Open`: it waits for a lane, the lane is connected, far
+/// resolves and connects, each within 10 s.
+const OPEN_TIMEOUT: Duration = Duration::from_secs(40);
 /// Time that a lane may take to become free once its flow was reset or refused. One that ended in
 /// order has the idle timeout: its target may take the rest slowly.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -44,11 +53,15 @@ pub(super) struct NearSide<'a> {
     counters: &'a Arc<Counters>,
     ending: Ending<'a>,
     report: Report<'a>,
+    /// Raised once nobody is left who receives.
+    pub(super) has_no_applications: StopFlag,
     /// Free lanes; the last used one is the last.
     free: Vec<usize>,
     connecting: usize,
-    /// Flows that wait for a lane, and since when.
-    waiting: VecDeque<(Instant, NewFlow)>,
+    /// Most of them at once.
+    most_connecting: usize,
+    /// Flows that wait for a lane.
+    waiting: VecDeque<Unplaced>,
     /// Index of the address of far that is tried next.
     address: usize,
     /// Addresses that have failed one after another.
@@ -75,8 +88,10 @@ impl<'a> NearSide<'a> {
             counters,
             ending,
             report,
+            has_no_applications: StopFlag::new(),
             free: Vec::new(),
             connecting: 0,
+            most_connecting: most_connecting(config.threads),
             waiting: VecDeque::new(),
             address: 0,
             failed: 0,
@@ -87,56 +102,113 @@ impl<'a> NearSide<'a> {
     }
 
     /// Opens a flow on a free lane, or on one that is to be connected; else it waits.
-    fn place(&mut self, since: Instant, flow: NewFlow, event_loop: &mut EventLoop) {
+    fn place(&mut self, mut unplaced: Unplaced, event_loop: &mut EventLoop) {
         let now = event_loop.now;
-        while let Some(id) = self.free.pop() {
-            let Some(relay) = event_loop.get(id).filter(|relay| relay.is_free()) else { continue };
+        if let Some((id, relay)) = self.take_free(event_loop) {
             if relay.flows > 0 {
                 self.shares.lane_taken(self.thread);
                 self.counters.reused.increment();
             }
-            self.open(relay, flow, now);
+            self.open(relay, unplaced, now);
             event_loop.register_local(id);
             event_loop.wake(id);
             return;
         }
-        if self.connecting >= MAX_CONNECTING {
-            self.waiting.push_back((since, flow));
+        if self.connecting >= self.most_connecting {
+            self.waiting.push_back(unplaced);
             return;
         }
-        match self.begin_lane(now) {
-            Ok(mut relay) => {
-                self.open(&mut relay, flow, now);
-                self.add(relay, event_loop);
+        loop {
+            unplaced.attempts += 1;
+            match self.begin_lane(now) {
+                Ok(mut relay) => {
+                    self.open(&mut relay, unplaced, now);
+                    return self.add(relay, event_loop);
+                }
+                Err((far, why)) => {
+                    let have_all_failed = self.unreachable(far, now, &why, now);
+                    if have_all_failed || !self.may_try_again(&unplaced, now) {
+                        return self.refuse(unplaced, Refusal::Unreachable, &why, now);
+                    }
+                }
             }
-            Err((far, why)) => {
-                self.refuse(flow, Refusal::Unreachable, &why, now);
-                self.unreachable(far, now, why, now);
+        }
+    }
+
+    /// The free lane that was used last.
+    fn take_free<'e>(&mut self, event_loop: &'e mut EventLoop) -> Option<(usize, &'e mut Relay)> {
+        let takes = |id: &usize| event_loop.get(*id).is_some_and(|relay| relay.takes_flow());
+        let id = self.free.remove(self.free.iter().rposition(takes)?);
+        Some((id, event_loop.get(id)?))
+    }
+
+    /// True if a flow whose lane has failed gets another one: each address once, while its time is
+    /// not over.
+    fn may_try_again(&self, unplaced: &Unplaced, now: Instant) -> bool {
+        unplaced.attempts < self.config.far.len()
+            && now.saturating_duration_since(unplaced.since) < CONNECT_TIMEOUT
+    }
+
+    /// Places the flow of a lane that far never took on another one, or refuses it.
+    fn place_again(
+        &mut self,
+        local: LocalFlow,
+        have_all_failed: bool,
+        why: &str,
+        event_loop: &mut EventLoop,
+    ) {
+        let now = event_loop.now;
+        let end = FlowEnd::LaneFailed(why.to_owned());
+        let failed = FlowSummary { end, ..local.summary(true, now) };
+        match Unplaced::of_lane(local) {
+            Some(unplaced) if !have_all_failed && self.may_try_again(&unplaced, now) => {
+                // The next lane counts it again.
+                self.counters.to_lane.subtract(unplaced.flow.early.len());
+                self.place(unplaced, event_loop);
             }
+            Some(unplaced) => self.refuse(unplaced, Refusal::Unreachable, why, now),
+            None => self.ended(failed),
+        }
+    }
+
+    /// Timeout of a lane until far has taken it.
+    const fn lane_timeout(&self) -> Duration {
+        match self.config.far.len() {
+            0 | 1 => CONNECT_TIMEOUT,
+            _ => ADDRESS_TIMEOUT,
         }
     }
 
     /// Places the flow that waits longest.
     fn place_next(&mut self, event_loop: &mut EventLoop) {
-        if let Some((since, flow)) = self.waiting.pop_front() {
-            self.place(since, flow, event_loop);
+        if let Some(unplaced) = self.waiting.pop_front() {
+            self.place(unplaced, event_loop);
+        }
+    }
+
+    /// Places flows that wait while lanes may be begun.
+    fn place_waiting(&mut self, event_loop: &mut EventLoop) {
+        while self.connecting < self.most_connecting && !self.waiting.is_empty() {
+            self.place_next(event_loop);
         }
     }
 
     /// Refuses the flows that no lane has taken in time.
     fn refuse_late(&mut self, now: Instant) {
-        let is_late = |(since, _): &mut (Instant, NewFlow)| {
-            now.saturating_duration_since(*since) >= CONNECT_TIMEOUT
+        let is_late = |unplaced: &mut Unplaced| {
+            now.saturating_duration_since(unplaced.since) >= CONNECT_TIMEOUT
         };
-        while let Some((_, flow)) = self.waiting.pop_front_if(is_late) {
-            self.refuse(flow, Refusal::Unreachable, "no connection to the far box in time", now);
+        while let Some(late) = self.waiting.pop_front_if(is_late) {
+            self.refuse(late, Refusal::Unreachable, "no connection to the far box in time", now);
         }
     }
 
-    fn open(&self, relay: &mut Relay, flow: NewFlow, now: Instant) {
-        let NewFlow { stream, peer, target, negotiation, early } = flow;
+    fn open(&self, relay: &mut Relay, unplaced: Unplaced, now: Instant) {
+        let Unplaced { flow, since, attempts } = unplaced;
+        let NewFlow { stream, peer, target, negotiation, early, share } = flow;
         let mut local = LocalFlow::new(Local::Connected(stream), peer, target, now);
-        local.negotiation = Some(negotiation);
+        (local.negotiation, local.share) = (Some(negotiation), Some(share));
+        (local.began, local.attempts) = (since, attempts);
         relay.open(local, &early, self.counters);
     }
 
@@ -157,11 +229,12 @@ impl<'a> NearSide<'a> {
     }
 
     /// A flow that no lane has carried.
-    fn refuse(&mut self, mut flow: NewFlow, refusal: Refusal, why: &str, now: Instant) {
+    fn refuse(&self, unplaced: Unplaced, refusal: Refusal, why: &str, now: Instant) {
+        let Unplaced { mut flow, since, .. } = unplaced;
         if let Some(reply) = flow.negotiation.refused(refusal) {
             answer(&flow.stream, &reply);
         }
-        let local = LocalFlow::new(Local::Gone, flow.peer, flow.target, now);
+        let local = LocalFlow::new(Local::Gone, flow.peer, flow.target, since);
         self.ended(FlowSummary {
             end: FlowEnd::LaneFailed(why.to_owned()),
             ..local.summary(true, now)
@@ -193,7 +266,7 @@ impl<'a> NearSide<'a> {
             Ok(LaneSocket::connecting(stream, tls, preamble, Arc::clone(self.counters)))
         };
         let socket = begin().map_err(|why| (far, why))?;
-        Ok(Relay::new(Role::Near, socket, far, now))
+        Ok(Relay::new(Role::Near, socket, far, self.config.compresses, now))
     }
 
     /// Goes on to the next address, if a lane that began then was the first to show that this one is
@@ -214,10 +287,13 @@ impl<'a> NearSide<'a> {
         true
     }
 
-    fn unreachable(&mut self, far: SocketAddr, began: Instant, why: String, now: Instant) {
-        if self.failed(far, began, now) && self.shares.note_reach(false) {
-            (self.report)(Event::FarUnreachable { far, why });
+    /// The same for a lane that far has not taken; reports it once every address has failed.
+    fn unreachable(&mut self, far: SocketAddr, began: Instant, why: &str, now: Instant) -> bool {
+        let have_all_failed = self.failed(far, began, now);
+        if have_all_failed && self.shares.note_reach(false) {
+            (self.report)(Event::FarUnreachable { far, why: why.to_owned() });
         }
+        have_all_failed
     }
 
     /// An address of far is of use.
@@ -247,7 +323,8 @@ impl Side for NearSide<'_> {
     type Job = NewFlow;
 
     fn job(&mut self, flow: NewFlow, event_loop: &mut EventLoop) {
-        self.place(event_loop.now, flow, event_loop);
+        let since = event_loop.now;
+        self.place(Unplaced { flow, since, attempts: 0 }, event_loop);
     }
 
     fn notice(&mut self, id: usize, notice: Notice, event_loop: &mut EventLoop) {
@@ -274,7 +351,13 @@ impl Side for NearSide<'_> {
         }
     }
 
-    fn lane_ended(&mut self, id: usize, relay: Relay, end: LaneEnd, event_loop: &mut EventLoop) {
+    fn lane_ended(
+        &mut self,
+        id: usize,
+        EndedLane { relay, end }: EndedLane,
+        unproven: Option<LocalFlow>,
+        event_loop: &mut EventLoop,
+    ) {
         if relay.flows > 0 && self.free.contains(&id) {
             self.shares.lane_taken(self.thread);
         }
@@ -297,18 +380,24 @@ impl Side for NearSide<'_> {
             // The box ends: that says nothing of far.
             LaneEnd::Closed => return,
         };
-        self.unreachable(relay.peer, relay.since, why.clone(), now);
-        // Those that wait would each wait for a lane that fails.
-        if let Some((_, flow)) = self.waiting.pop_front() {
-            self.refuse(flow, Refusal::Unreachable, &why, now);
+        let have_all_failed = self.unreachable(relay.peer, relay.since, &why, now);
+        if let Some(local) = unproven {
+            self.place_again(local, have_all_failed, &why, event_loop);
         }
+        if have_all_failed {
+            // Those that wait would each wait for a lane that fails.
+            for unplaced in std::mem::take(&mut self.waiting) {
+                self.refuse(unplaced, Refusal::Unreachable, &why, now);
+            }
+        }
+        self.place_waiting(event_loop);
     }
 
     fn overdue(&self, relay: &Relay, id: usize, now: Instant) -> Option<Overdue> {
         let passed = |since: Instant, limit| now.saturating_duration_since(since) >= limit;
         if !relay.is_ready() {
             let timed_out = || Overdue::Lane("the far box did not answer in time".to_owned());
-            return passed(relay.since, CONNECT_TIMEOUT).then(timed_out);
+            return passed(relay.since, self.lane_timeout()).then(timed_out);
         }
         let Some(flow) = &relay.flow else {
             let extra = self.free.len().saturating_sub(self.ready);
@@ -342,19 +431,23 @@ impl Side for NearSide<'_> {
                 event_loop.wake(id);
             }
         }
-        self.refuse_late(now);
-        while self.connecting < MAX_CONNECTING && !self.waiting.is_empty() {
-            self.place_next(event_loop);
+        if self.has_no_applications.is_raised() {
+            leave(event_loop);
         }
+        self.refuse_late(now);
+        self.place_waiting(event_loop);
         if self.is_ending() || now < self.retry_at {
             return;
         }
         let unused = event_loop.relays().filter(|(_, relay)| relay.is_free()).count();
-        let room = MAX_CONNECTING.saturating_sub(self.connecting);
+        let room = self.most_connecting.saturating_sub(self.connecting);
         for _ in 0..self.ready.saturating_sub(unused).min(room) {
             match self.begin_lane(now) {
                 Ok(relay) => self.add(relay, event_loop),
-                Err((far, why)) => return self.unreachable(far, now, why, now),
+                Err((far, why)) => {
+                    self.unreachable(far, now, &why, now);
+                    return;
+                }
             }
         }
     }
@@ -362,6 +455,24 @@ impl Side for NearSide<'_> {
     fn drain_timeout(&self) -> Duration {
         self.config.timeouts.drain
     }
+}
+
+/// Leaves the flows to far that wait for nothing but what their targets send.
+fn leave(event_loop: &mut EventLoop) {
+    let relays = event_loop.relays();
+    let done: Vec<usize> =
+        relays.filter(|(_, relay)| relay.may_leave()).map(|(id, _)| id).collect();
+    for id in done {
+        if let Some(relay) = event_loop.get(id) {
+            relay.leave();
+            event_loop.wake(id);
+        }
+    }
+}
+
+/// Most lanes that a thread connects at once.
+fn most_connecting(threads: usize) -> usize {
+    (MAX_CONNECTING / threads.max(1)).clamp(1, MAX_CONNECTING_OF_THREAD)
 }
 
 #[cfg(test)]

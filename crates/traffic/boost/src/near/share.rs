@@ -34,20 +34,19 @@ impl Shares {
         Shares { threads, freed: AtomicU64::new(0), reach: AtomicU8::new(UNKNOWN) }
     }
 
-    /// The thread that the next flow goes to; it counts there.
-    pub(super) fn choose(&self) -> usize {
+    /// The thread that the next flow goes to, of those that `runs` is true for; it counts there. `None`
+    /// without any.
+    pub(super) fn choose(&self, runs: impl Fn(usize) -> bool) -> Option<usize> {
         let cost = |share: &Share| {
             let is_warm = share.warm.load(Ordering::Relaxed) > 0;
             let flows = share.flows.load(Ordering::Relaxed);
             flows + if is_warm { 0 } else { WARM_LANE }
         };
         let latest = |share: &Share| std::cmp::Reverse(share.freed.load(Ordering::Relaxed));
-        let best = self.threads.iter().enumerate().min_by_key(|(_, one)| (cost(one), latest(one)));
-        let thread = best.map_or(0, |(thread, _)| thread);
-        if let Some(share) = self.threads.get(thread) {
-            share.flows.fetch_add(1, Ordering::Relaxed);
-        }
-        thread
+        let running = self.threads.iter().enumerate().filter(|(thread, _)| runs(*thread));
+        let (thread, share) = running.min_by_key(|(_, one)| (cost(one), latest(one)))?;
+        share.flows.fetch_add(1, Ordering::Relaxed);
+        Some(thread)
     }
 
     /// Whether far was reached, as one thread has found; true if that is news.
@@ -83,13 +82,16 @@ mod tests {
     #[test]
     fn flows_go_where_a_lane_is_warm_and_else_where_few_are() {
         let shares = Shares::new(2);
-        assert_eq!([shares.choose(), shares.choose(), shares.choose()], [0, 1, 0]);
+        let choose = || shares.choose(|_| true).unwrap();
+        assert_eq!([choose(), choose(), choose()], [0, 1, 0]);
         (0..3).for_each(|flow| shares.flow_ended(flow % 2));
         shares.lane_freed(0);
         shares.lane_freed(1);
-        assert_eq!(shares.choose(), 1, "the last one that was freed");
+        assert_eq!(choose(), 1, "the last one that was freed");
         shares.lane_taken(1);
-        assert_eq!([(); 5].map(|()| shares.choose()), [0; 5], "until it has many");
-        assert_eq!(shares.choose(), 1);
+        assert_eq!([(); 5].map(|()| choose()), [0; 5], "until it has many");
+        assert_eq!(choose(), 1);
+        assert_eq!(shares.choose(|thread| thread == 0), Some(0));
+        assert_eq!(shares.choose(|_| false), None);
     }
 }

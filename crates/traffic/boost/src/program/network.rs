@@ -89,6 +89,26 @@ pub enum NetworkError {
     },
 }
 
+/// Datagrams that the network of the calling thread has refused, as nobody listens at their port
+/// (RFC 4113, `udpNoPorts`).
+pub(super) fn refused_datagrams() -> Option<u64> {
+    let of_ipv4 = std::fs::read_to_string("/proc/thread-self/net/snmp").ok()?;
+    let of_ipv6 = std::fs::read_to_string("/proc/thread-self/net/snmp6").unwrap_or_default();
+    Some(no_ports(&of_ipv4)?.saturating_add(no_ports6(&of_ipv6).unwrap_or(0)))
+}
+
+/// From two lines that begin with `Udp:`, names and values.
+fn no_ports(text: &str) -> Option<u64> {
+    let mut lines = text.lines().filter_map(|line| line.strip_prefix("Udp: "));
+    let (names, values) = (lines.next()?, lines.next()?);
+    let at = names.split(' ').position(|name| name == "NoPorts")?;
+    values.split(' ').nth(at)?.parse().ok()
+}
+
+fn no_ports6(text: &str) -> Option<u64> {
+    text.lines().find_map(|line| line.strip_prefix("Udp6NoPorts"))?.trim().parse().ok()
+}
+
 /// A program's network, which exists as long as this value or a program in it.
 #[derive(Debug)]
 pub struct ProgramNetwork {
@@ -199,6 +219,16 @@ fn inside(ports: &Ports) -> Result<(Vec<TcpListener>, DnsSockets, Option<Tproxy>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn refused_datagrams_are_found_by_name() {
+        let text = "Tcp: X\nTcp: 9\nUdp: InDatagrams NoPorts\nUdp: 5 7\nUdpLite: NoPorts\n";
+        assert_eq!(no_ports(text), Some(7));
+        assert_eq!(no_ports6("Udp6InDatagrams\t1\nUdp6NoPorts    \t3\n"), Some(3));
+        for odd in ["", "Udp: NoPorts", "Udp: A\nUdp: 1", "Udp: NoPorts\nUdp: x"] {
+            assert_eq!(no_ports(odd), None, "{odd}");
+        }
+    }
 
     #[test]
     fn errors_name_their_remedy() {

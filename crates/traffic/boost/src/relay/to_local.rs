@@ -1,11 +1,13 @@
 //! From the lane to the local socket.
 
-use super::{COPY_BYTES, LaneEnd, Notice, Relay, Tools};
+use super::{Arriving, COPY_BYTES, LaneEnd, Notice, Relay, Tools};
+use crate::counters::Counters;
 use crate::local_flow::{FlowEnd, Local, LocalFlow};
 use crate::pipes::PIPE_BYTES;
-use lane::{Message, Preface};
-use std::io::{self, ErrorKind, Write};
+use lane::{Carries, Message, Preface, Role};
+use std::io::ErrorKind;
 use std::net::Shutdown;
+use std::time::Instant;
 
 impl Relay {
     /// One step. Whether anything moved.
@@ -20,22 +22,28 @@ impl Relay {
         if !self.socket.readable || !self.socket.is_connected {
             return Ok(false);
         }
+        if self.arriving.is_some() {
+            return self.take_block(tools);
+        }
         if self.state.payload() > 0 {
             return self.take_payload(tools);
         }
         let is_bulk = self.flow.as_ref().is_some_and(|flow| flow.to_local.is_bulk);
-        // After a long run only the header is read, so that the next one can be spliced.
-        let most = match (self.socket.is_plain(), is_bulk) {
-            (true, true) => self.state.lacking(),
-            (true, false) => COPY_BYTES,
-            (false, _) => tools.scratch.len(),
+        // After a long run only the header is read, so that the next one can be spliced. Of compressed
+        // blocks never more than one is taken: many short ones could decompress to gigabytes.
+        let most = match &self.preface {
+            Some(preface) => Preface::BYTES - preface.len(),
+            None if self.state.admits_compressed() => self.state.lacking(),
+            None if !self.socket.is_plain() => tools.scratch.len(),
+            None if is_bulk => self.state.lacking(),
+            None => COPY_BYTES,
         };
         let buffer = tools.scratch.get_mut(..most).unwrap_or_default();
         let Some(count) = self.socket.read(buffer).map_err(LaneEnd::failed)? else {
             return Ok(false);
         };
         if count == 0 {
-            return Err(self.closed_by_peer());
+            return Err(self.ended_by_peer());
         }
         self.last_heard = tools.now;
         // The buffer is needed for nothing else meanwhile.
@@ -43,6 +51,22 @@ impl Relay {
         let result = self.process(scratch.get(..count).unwrap_or_default(), tools, notices);
         tools.scratch = scratch;
         result.map(|()| true)
+    }
+
+    /// The end of the lane, behind all that the peer has sent. Near may leave a flow to far once it has
+    /// sent everything: the target's system delivers the rest.
+    fn ended_by_peer(&mut self) -> LaneEnd {
+        let at_far = self.role == Role::Far;
+        let left = self.flow.as_mut().filter(|flow| at_far && flow.to_local.is_shut);
+        if let Some(flow) = left
+            && let Some(stream) = flow.connected()
+        {
+            let _ = host::socket::set_reset_on_close(stream, false);
+            flow.local = Local::Gone;
+            flow.end.get_or_insert(FlowEnd::Orderly);
+            return LaneEnd::ClosedByPeer;
+        }
+        self.closed_by_peer()
     }
 
     pub(super) fn closed_by_peer(&self) -> LaneEnd {
@@ -72,11 +96,9 @@ impl Relay {
         if !flow.writable || flow.connected().is_none() {
             return Ok(Some(false));
         }
-        match write_held(flow) {
+        match flow.write_held() {
             Ok(moved) => {
-                flow.to_local.bytes += moved as u64;
-                flow.last_active = tools.now;
-                tools.counters.to_local.add(moved);
+                flow.delivered(moved, tools.counters, tools.now);
                 if let Some(pipe) = flow.to_local.pipe.take_if(|pipe| pipe.is_empty()) {
                     tools.pipes.put(pipe);
                 }
@@ -111,9 +133,10 @@ impl Relay {
                 let taken = self.socket.taken(filled).map_err(LaneEnd::failed)?;
                 let Some(count @ 1..) = taken else {
                     tools.pipes.put(pipe);
-                    return if taken.is_none() { Ok(false) } else { Err(self.closed_by_peer()) };
+                    return if taken.is_none() { Ok(false) } else { Err(self.ended_by_peer()) };
                 };
                 self.state.taken(u32::try_from(count).unwrap_or(u32::MAX));
+                flow.to_local.wan_bytes += count as u64;
                 flow.to_local.pipe = Some(pipe);
                 return Ok(true);
             }
@@ -124,13 +147,58 @@ impl Relay {
             return Ok(false);
         };
         if count == 0 {
-            return Err(self.closed_by_peer());
+            return Err(self.ended_by_peer());
         }
         self.state.taken(u32::try_from(count).unwrap_or(u32::MAX));
-        let scratch = std::mem::take(&mut tools.scratch);
-        let result = self.deliver(scratch.get(..count).unwrap_or_default(), tools);
-        tools.scratch = scratch;
-        result.map(|()| true)
+        self.count_arrived(count);
+        let payload = tools.scratch.get(..count).unwrap_or_default();
+        self.deliver(payload, tools.counters, tools.now);
+        Ok(true)
+    }
+
+    /// Takes a piece of a compressed block, which is delivered once it is complete.
+    fn take_block(&mut self, tools: &mut Tools<'_>) -> Result<bool, LaneEnd> {
+        let flow = self.flow.as_ref().filter(|flow| !flow.discards());
+        if flow.is_some_and(|flow| !flow.writable || flow.connected().is_none()) {
+            return Ok(false);
+        }
+        let is_wanted = flow.is_some();
+        let payload = usize::try_from(self.state.payload()).unwrap_or(usize::MAX);
+        let most = payload.min(tools.scratch.len());
+        let buffer = tools.scratch.get_mut(..most).unwrap_or_default();
+        let Some(count) = self.socket.read(buffer).map_err(LaneEnd::failed)? else {
+            return Ok(false);
+        };
+        if count == 0 {
+            return Err(self.closed_by_peer());
+        }
+        self.last_heard = tools.now;
+        self.state.taken(u32::try_from(count).unwrap_or(u32::MAX));
+        self.count_arrived(count);
+        let Some(mut arriving) = self.arriving.take() else { return Ok(true) };
+        let piece = tools.scratch.get(..count).unwrap_or_default();
+        let is_whole = count == arriving.block.length();
+        if !is_whole && is_wanted {
+            arriving.bytes.extend_from_slice(piece);
+        }
+        if self.state.payload() > 0 {
+            self.arriving = Some(arriving);
+            return Ok(true);
+        }
+        if is_wanted {
+            let whole = if is_whole { piece } else { &arriving.bytes };
+            let bytes = tools.codec.decompress(arriving.block, whole).map_err(LaneEnd::failed)?;
+            tools.counters.to_decompress.add(whole.len());
+            tools.counters.decompressed.add(bytes.len());
+            self.deliver(bytes, tools.counters, tools.now);
+        }
+        Ok(true)
+    }
+
+    fn count_arrived(&mut self, count: usize) {
+        if let Some(flow) = &mut self.flow {
+            flow.to_local.wan_bytes += count as u64;
+        }
     }
 
     /// Reads messages and payload.
@@ -146,7 +214,8 @@ impl Relay {
             let (payload, rest) = input.split_at(payload.min(input.len()));
             if !payload.is_empty() {
                 self.state.taken(u32::try_from(payload.len()).unwrap_or(u32::MAX));
-                self.deliver(payload, tools)?;
+                self.count_arrived(payload.len());
+                self.deliver(payload, tools.counters, tools.now);
                 input = rest;
                 continue;
             }
@@ -165,8 +234,11 @@ impl Relay {
         let (own, rest) = input.split_at(missing.min(input.len()));
         preface.extend_from_slice(own);
         if let Some(whole) = preface.first_chunk() {
-            Preface::decode(*whole).map_err(LaneEnd::failed)?;
-            self.preface = None;
+            let preface = Preface::decode(*whole).map_err(LaneEnd::failed)?;
+            if preface.carries != Carries::OneFlow {
+                return Err(LaneEnd::failed("the other box answered with another kind of lane"));
+            }
+            self.greet(preface);
         }
         Ok(rest)
     }
@@ -201,51 +273,17 @@ impl Relay {
             Message::Reset => self.peer_reset(FlowEnd::PeerReset),
             Message::Ping => self.pong_due = true,
             Message::Pong => self.unanswered = None,
+            Message::Compressed(block) => {
+                self.arriving = Some(Arriving { block, bytes: Vec::new() });
+            }
             Message::Data(_) | Message::Closed => {}
         }
         Ok(())
     }
 
-    /// Gives payload to the local socket; what it does not take is held.
-    fn deliver(&mut self, payload: &[u8], tools: &Tools<'_>) -> Result<(), LaneEnd> {
-        let Some(flow) = self.flow.as_mut().filter(|flow| !flow.discards()) else { return Ok(()) };
-        let writes = flow.writable && flow.to_local.queue.is_empty();
-        let written = match flow.connected().filter(|_| writes) {
-            Some(mut stream) => stream.write(payload),
-            None => Ok(0),
-        };
-        let count = match written {
-            Ok(count) => count,
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                flow.writable = false;
-                0
-            }
-            Err(error) if error.kind() == ErrorKind::Interrupted => 0,
-            Err(_) => {
-                flow.fail();
-                return Ok(());
-            }
-        };
-        flow.to_local.bytes += count as u64;
-        flow.last_active = tools.now;
-        tools.counters.to_local.add(count);
-        flow.to_local.queue.extend_from_slice(payload.get(count..).unwrap_or_default());
-        Ok(())
+    fn deliver(&mut self, payload: &[u8], counters: &Counters, now: Instant) {
+        if let Some(flow) = &mut self.flow {
+            flow.deliver(payload, counters, now);
+        }
     }
-}
-
-/// Writes from the queue, or else from the pipe.
-fn write_held(flow: &mut LocalFlow) -> io::Result<usize> {
-    let Local::Connected(stream) = &flow.local else { return Ok(0) };
-    let held = &mut flow.to_local;
-    if held.queue.is_empty() {
-        return held.pipe.as_mut().map_or(Ok(0), |pipe| pipe.drain(stream));
-    }
-    let mut stream = stream;
-    let count = stream.write(held.queue.get(held.written..).unwrap_or_default())?;
-    held.written += count;
-    if held.written >= held.queue.len() {
-        (held.queue, held.written) = (Vec::new(), 0);
-    }
-    Ok(count)
 }

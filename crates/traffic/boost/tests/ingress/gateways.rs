@@ -1,15 +1,17 @@
 //! A gateway with one host behind it, beside far and servers.
 
 use crate::stage::{SERVERS, inside};
-use boost::gateway::{self, Gateway};
+use boost::gateway::{self, CleanedUp, Gateway};
 use boost::program::{NetworkError, Ports, ProgramNetwork};
 use boost::{Ending, Event, Listener, Near, Transparent, sockets};
+use host::diversion::Diverted;
 use host::netlink::{Netlink, Route};
 use host::netns::NetNs;
 use host::stop::StopFlag;
 use host::veth::Veth;
 use std::io::{ErrorKind, Read};
 use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Duration;
@@ -42,6 +44,9 @@ fn connect_to_client(client: &NetNs) {
 
 /// Runs in a sandbox.
 pub(crate) fn play(near: Near) {
+    // Locks are there, beside those of the host.
+    let own = ["-t", "tmpfs", "-o", "mode=755", "tmpfs", "/run"];
+    assert!(Command::new("mount").args(own).status().unwrap().success());
     let client = NetNs::create().unwrap();
     connect_to_client(&client);
     let lan =
@@ -63,12 +68,13 @@ pub(crate) fn play(near: Near) {
     for ports in [&[83][..], &[80], &[81]] {
         let failed = lan(ports).open().unwrap_err();
         assert!(matches!(failed, NetworkError::Running), "{failed}");
-        gateway::clean_up().unwrap();
+        assert_eq!(gateway::clean_up().unwrap(), CleanedUp::Running);
     }
 
     let (sender, events) = channel();
     let (stop, drain) = (StopFlag::new(), StopFlag::new());
-    let ingress = Arc::new(Transparent { name_server: None, is_own: host::transparent::is_own });
+    let (is_own, accepts_while_draining) = (host::transparent::is_own, true);
+    let ingress = Arc::new(Transparent { name_server: None, is_own, accepts_while_draining });
     let listeners = diversion.listeners.drain(..);
     let listeners = listeners.map(|socket| Listener { socket, ingress: ingress.clone() }).collect();
     let (ending, report) = ((stop.clone(), drain), move |event| sender.send(event).unwrap());
@@ -107,5 +113,10 @@ pub(crate) fn play(near: Near) {
     stop.raise();
     serving.join().unwrap();
     drop(diversion);
+    // Rules that nobody holds the lock of, as after kill -9, go.
+    let netlink = Netlink::open().unwrap();
+    netlink.divert(&Diverted::Marked).unwrap();
+    assert_eq!(gateway::clean_up().unwrap(), CleanedUp::Whole);
+    assert_eq!(netlink.end_diversion().unwrap(), 0);
     drop(lan(&[81]).open().unwrap());
 }

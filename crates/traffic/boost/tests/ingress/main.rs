@@ -26,7 +26,7 @@ enum Needs {
 
 type Test = (&'static str, Needs, fn());
 
-const TESTS: [Test; 17] = [
+const TESTS: [Test; 18] = [
     ("connections_to_addresses_are_boosted", Needs::Sandbox, programs::addresses),
     ("names_resolve_at_far", Needs::Sandbox, programs::names_at_far),
     ("names_resolve_at_near", Needs::Sandbox, programs::names_at_near),
@@ -35,6 +35,7 @@ const TESTS: [Test; 17] = [
     ("exit_codes_and_signals_pass", Needs::Sandbox, programs::exit_codes),
     ("a_signal_ends_a_start", Needs::Sandbox, programs::interrupted),
     ("what_a_program_sent_before_its_end_arrives", Needs::Sandbox, programs::last_bytes),
+    ("a_server_that_keeps_connections_holds_up_no_end", Needs::Sandbox, programs::kept_open),
     ("a_killed_box_leaves_nothing", Needs::Sandbox, programs::killed),
     ("refused_targets_and_udp", Needs::Sandbox, programs::refusals),
     ("curl_through_socks_and_connect", Needs::Sandbox, proxies::curl),

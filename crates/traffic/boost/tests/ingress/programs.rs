@@ -1,6 +1,8 @@
 //! Programs in a network of their own.
 
-use crate::stage::{SERVERS, program, program_of_user, start_program, start_unanswered, text};
+use crate::stage::{
+    SERVERS, program, program_of_user, program_over_mux, start_program, start_unanswered, text,
+};
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Output, Stdio};
 
@@ -117,6 +119,27 @@ pub(crate) fn last_bytes() {
     let output = program("far", "all", &["/usr/bin/python3", "-c", script]);
     assert!(output.status.success(), "{output:?}");
     assert!(text(&output.stderr).contains("sink: 20000000 bytes"), "{output:?}");
+}
+
+pub(crate) fn kept_open() {
+    let script = "import socket\n\
+        c = socket.create_connection(('198.51.100.7', 7))\n\
+        c.sendall(b'x' * 1000000)";
+    let command = ["/usr/bin/python3", "-c", script];
+    for output in [program("far", "all", &command), program_over_mux(&command)] {
+        assert!(output.status.success(), "{output:?}");
+        assert!(!text(&output.stderr).contains("reset"), "{output:?}");
+    }
+    // What the program started may still receive.
+    let script = "import os, socket\n\
+        c = socket.create_connection(('198.51.100.7', 7))\n\
+        if os.fork(): os._exit(0)\n\
+        c.shutdown(socket.SHUT_WR)\n\
+        print(c.recv(4))";
+    let command = ["/usr/bin/python3", "-c", script];
+    for output in [program("far", "all", &command), program_over_mux(&command)] {
+        assert_eq!(printed(&output), "b'late'");
+    }
 }
 
 pub(crate) fn killed() {

@@ -19,6 +19,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
+use std::time::Duration;
 
 /// The environment variable with a role's name; arguments follow.
 const ROLE: &str = "LONGHAUL_TEST_ROLE";
@@ -26,7 +27,8 @@ const ROLE: &str = "LONGHAUL_TEST_ROLE";
 /// `nobody` on every system.
 const USER: &str = "65534";
 
-/// The servers' addresses: HTTP at port 80, a sink at port 9; and the name server's.
+/// The servers' addresses: HTTP at port 80, a sink at port 9, one at port 7 that answers a second
+/// after the end and never closes; and the name server's.
 pub(crate) const SERVERS: [&str; 2] = ["198.51.100.7", "2001:db8::7"];
 const NAME_SERVER: &str = "192.0.2.53";
 
@@ -72,6 +74,11 @@ fn play(as_user: bool, role: &str, arguments: &[&str]) -> std::io::Result<Output
 /// A command in a network of its own, behind near.
 pub(crate) fn program(name_server: &str, ports: &str, words: &[&str]) -> Output {
     play(false, "program", &[&[name_server, ports], words].concat()).unwrap()
+}
+
+/// The same, with `--mux`.
+pub(crate) fn program_over_mux(words: &[&str]) -> Output {
+    play(false, "mux", &[&["far", "all"], words].concat()).unwrap()
 }
 
 /// The same, started as an ordinary user.
@@ -125,9 +132,10 @@ fn in_sandbox(role: &str, words: &[OsString]) -> i32 {
     // Without a key, a lane is ready once TCP is.
     let key = || PairKey::of_near(&keys::generate().unwrap()[0]).unwrap();
     let key = || (role == "silent").then(key);
-    let near = || Near::new(NearConfig { key: key(), ..near_config(far) });
+    let mux = role == "mux";
+    let near = || Near::new(NearConfig { key: key(), mux, ..near_config(far) });
     match role {
-        "program" | "silent" => {
+        "program" | "mux" | "silent" => {
             let (name_server, ports) = (words[0].to_str().unwrap(), words[1].to_str().unwrap());
             let program = Program {
                 command: words[2..].to_vec(),
@@ -142,8 +150,12 @@ fn in_sandbox(role: &str, words: &[OsString]) -> i32 {
                     }
                 },
             };
-            match program.run(&near(), &Signals::watch(), &|_| {}) {
-                Ok(code) => code,
+            let report = |event| match event {
+                Event::FlowEnded(flow) if flow.end.is_reset() => eprintln!("reset: {:?}", flow.end),
+                _ => {}
+            };
+            match program.run(&near(), &Signals::watch(), &report) {
+                Ok(ran) => ran.code,
                 Err(error) => {
                     eprintln!("{error}");
                     99
@@ -181,6 +193,8 @@ fn near_config(far: SocketAddr) -> NearConfig {
         far: vec![far],
         key: None,
         lanes: 2,
+        mux: false,
+        compresses: false,
         options: LaneOptions::default(),
         timeouts: Timeouts::default(),
         max_flows: 20_000,
@@ -197,6 +211,7 @@ fn start_far() -> SocketAddr {
     let far = Far::new(FarConfig {
         keys: None,
         policy: Arc::new(Destinations::new(rules, is_own)),
+        compresses: false,
         timeouts: Timeouts::default(),
         max_lanes: 20_000,
         threads: 1,
@@ -240,7 +255,18 @@ fn start_proxies(near: Near) -> Receiver<Event> {
 fn servers() {
     for address in SERVERS {
         let listen = |port| TcpListener::bind((address.parse::<IpAddr>().unwrap(), port)).unwrap();
-        let (http, sink) = (listen(80), listen(9));
+        let (http, sink, keeper) = (listen(80), listen(9), listen(7));
+        thread::spawn(move || {
+            let kept = keeper.incoming().map(|stream| {
+                let mut stream = stream.unwrap();
+                std::io::copy(&mut stream, &mut std::io::sink()).unwrap();
+                thread::sleep(Duration::from_secs(1));
+                // Its client may have gone.
+                let _ = stream.write_all(b"late");
+                stream
+            });
+            drop(kept.collect::<Vec<_>>());
+        });
         thread::spawn(move || http.incoming().for_each(|stream| serve_http(stream.unwrap())));
         thread::spawn(move || {
             for stream in sink.incoming() {

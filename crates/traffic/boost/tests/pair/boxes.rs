@@ -19,9 +19,14 @@ pub(super) const LONG: Duration = Duration::from_secs(20);
 #[derive(Clone)]
 pub(super) struct Setup {
     pub(super) with_tls: bool,
+    pub(super) mux: bool,
+    /// Near, far.
+    pub(super) compresses: [bool; 2],
     pub(super) lanes: usize,
     pub(super) timeouts: Timeouts,
     pub(super) max_flows: u64,
+    /// Where near connects instead of to far.
+    pub(super) via: Option<SocketAddr>,
     /// An address of far at which nobody listens, tried first.
     pub(super) dead: Option<SocketAddr>,
     /// What far allows; `None` for the target alone.
@@ -32,7 +37,17 @@ impl Default for Setup {
     fn default() -> Self {
         let timeouts = Timeouts::default();
         let (dead, allow) = (None, None);
-        Setup { with_tls: false, lanes: 0, timeouts, max_flows: 10_000, dead, allow }
+        Setup {
+            with_tls: false,
+            mux: false,
+            compresses: [false; 2],
+            lanes: 0,
+            timeouts,
+            max_flows: 10_000,
+            via: None,
+            dead,
+            allow,
+        }
     }
 }
 
@@ -112,7 +127,7 @@ pub(super) struct Pair {
     pub(super) far_address: SocketAddr,
     pub(super) near: Running,
     pub(super) far: Running,
-    near_box: Arc<Near>,
+    pub(super) near_box: Arc<Near>,
     far_box: Arc<Far>,
 }
 
@@ -133,14 +148,17 @@ impl Pair {
         let far_box = Arc::new(Far::new(FarConfig {
             keys: setup.with_tls.then(far_keys),
             policy: Arc::new(Destinations::new(rules.collect(), Box::new(|_| false))),
+            compresses: setup.compresses[1],
             timeouts: setup.timeouts,
             max_lanes: 10_000,
             threads: 2,
         }));
         let near_box = Arc::new(Near::new(NearConfig {
-            far: setup.dead.into_iter().chain([far_address]).collect(),
+            far: setup.dead.into_iter().chain([setup.via.unwrap_or(far_address)]).collect(),
             key: setup.with_tls.then(|| PairKey::of_near(&near_key).unwrap()),
             lanes: setup.lanes,
+            mux: setup.mux,
+            compresses: setup.compresses[0],
             options,
             timeouts: setup.timeouts,
             max_flows: setup.max_flows,

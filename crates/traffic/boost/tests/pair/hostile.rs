@@ -86,13 +86,17 @@ fn a_flow_without_far_is_reset_and_said_once() {
 
 #[test]
 fn flows_beyond_the_limit_are_refused() {
-    let (listener, address) = target();
-    let pair = Pair::new(address, &Setup { max_flows: 1, ..Setup::default() });
-    let _first = pair.connect();
-    let _server = accept(&listener);
-    assert!(pair.connect().read(&mut [0]).is_err());
-    pair.near.event(|event| match event {
-        Event::RequestRefused { why, .. } => why.contains("too many flows").then_some(()),
-        _ => None,
-    });
+    for mux in [false, true] {
+        let (listener, address) = target();
+        let pair = Pair::new(address, &Setup { mux, max_flows: 1, ..Setup::default() });
+        let first = (pair.connect(), accept(&listener));
+        assert!(pair.connect().read(&mut [0]).is_err());
+        pair.near.event(|event| match event {
+            Event::RequestRefused { why, .. } => why.contains("too many flows").then_some(()),
+            _ => None,
+        });
+        drop(first);
+        pair.near.flow_end(0);
+        let _next = (pair.connect(), accept(&listener));
+    }
 }

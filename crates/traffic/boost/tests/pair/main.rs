@@ -5,4 +5,6 @@
 mod boxes;
 mod hostile;
 mod lanes;
+mod reduction;
 mod semantics;
+mod sessions;

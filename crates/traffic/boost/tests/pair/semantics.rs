@@ -1,7 +1,7 @@
 //! What an application and its target see of each other: FIN, RST, refusals, all bytes.
 
 use crate::boxes::{LONG, Pair, Setup, accept, both, reset, target, until};
-use boost::{Accepted, FlowEnd, Ingress, Negotiation, Next, Refusal, Step, Timeouts};
+use boost::{Accepted, FlowEnd, Ingress, Negotiation, Next, PortForward, Refusal, Step, Timeouts};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::Arc;
@@ -39,6 +39,73 @@ fn each_direction_ends_by_itself() {
         assert_eq!((&first, rest.as_str()), (b"first ", "second"));
         assert_eq!(pair.near.flow_end(0), FlowEnd::Orderly);
         assert_eq!(pair.far.flow_end(0), FlowEnd::Orderly);
+    }
+}
+
+#[test]
+fn a_flow_that_nobody_receives_is_over_once_its_target_has_everything() {
+    let bytes = pattern(3_000_000);
+    for setup in both() {
+        let (listener, address) = target();
+        let pair = Pair::new(address, &setup);
+        let mut application = pair.connect();
+        let server = accept(&listener);
+        std::thread::scope(|scope| {
+            let reader = scope.spawn(|| {
+                // Far holds some of it when near has nothing left.
+                std::thread::sleep(Duration::from_millis(600));
+                let mut got = Vec::new();
+                (&server).read_to_end(&mut got).map(|_| got)
+            });
+            application.write_all(&bytes).unwrap();
+            drop(application);
+            pair.near_box.applications_have_ended();
+            // It ends with an FIN, while the server has sent none.
+            assert!(reader.join().unwrap().unwrap() == bytes);
+        });
+        assert_eq!(pair.near.flow_end(0), FlowEnd::Orderly);
+        assert_eq!(pair.far.flow_end(0), FlowEnd::Orderly);
+        pair.near.drain.raise();
+        until(|| pair.near.has_ended().then_some(()));
+        assert_eq!((pair.near_totals().reset, pair.far_totals().reset), (0, 0));
+    }
+}
+
+/// A forwarded port whose connections come whether they are accepted or not.
+struct Routed(PortForward);
+
+impl Ingress for Routed {
+    fn begin(&self, accepted: Accepted) -> Box<dyn Negotiation> {
+        self.0.begin(accepted)
+    }
+
+    fn accepts_while_draining(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn connections_that_come_while_a_box_drains_are_carried() {
+    for mux in [false, true] {
+        let (listener, address) = target();
+        let ingress = Routed(PortForward(address.to_string().parse().unwrap()));
+        let (allow, setup) = (address.to_string(), Setup { mux, ..Setup::default() });
+        let pair = Pair::with(Arc::new(ingress), &allow, &setup);
+        // One thread has the flow, the other one ends.
+        let mut kept = vec![(pair.connect(), accept(&listener))];
+        pair.near.drain.raise();
+        std::thread::sleep(Duration::from_millis(600));
+        for _ in 0..4 {
+            let (mut application, mut server) = (pair.connect(), accept(&listener));
+            application.write_all(b"x").unwrap();
+            server.read_exact(&mut [0]).unwrap();
+            kept.push((application, server));
+        }
+        assert!(!pair.near.has_ended());
+        drop(kept);
+        until(|| pair.near.has_ended().then_some(()));
+        assert!(TcpStream::connect(pair.address).is_err(), "it no longer listens");
+        assert_eq!(pair.near_totals().reset, 0);
     }
 }
 

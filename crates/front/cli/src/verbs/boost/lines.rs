@@ -67,6 +67,13 @@ fn flow_text(flow: &FlowFinished) -> String {
     let [sent, received] = [flow.sent_bytes, flow.received_bytes].map(ByteCount::from_bytes);
     let mut text =
         format!("{peer} -> {target}: sent {sent}, received {received} in {seconds:.2} s");
+    let wan = ByteCount::from_bytes(flow.wan_sent_bytes + flow.wan_received_bytes);
+    if flow.wan_sent_bytes != flow.sent_bytes || flow.wan_received_bytes != flow.received_bytes {
+        let _ = write!(text, "; {wan} between the boxes");
+    }
+    if let Some(why) = flow.uncompressed {
+        let _ = write!(text, "; not compressed: {}", why.replace('_', " "));
+    }
     if let Some(why) = &flow.why {
         let _ = write!(text, "; {}: {why}", end.replace('_', " "));
     }
@@ -81,7 +88,7 @@ pub(super) fn summary(document: &BoostDocument) -> String {
     } else {
         ("from targets", "to targets")
     };
-    format!(
+    let mut text = format!(
         "{} {} in {:.0} s: {} refused, {} reset; {} {}, {} reused\n\
          {} {inward}, {} {outward}; {} sent and {} received between the boxes; {:.1} s of CPU",
         document.flows,
@@ -97,7 +104,11 @@ pub(super) fn summary(document: &BoostDocument) -> String {
         bytes(document.wan_sent_bytes),
         bytes(document.wan_received_bytes),
         document.cpu_s,
-    )
+    );
+    if let Some(reduction) = &document.reduction {
+        let _ = write!(text, "\n{reduction}");
+    }
+    text
 }
 
 #[cfg(test)]
@@ -110,6 +121,9 @@ mod tests {
             target: "origin.example:80".to_owned(),
             sent_bytes: 1_000,
             received_bytes: 2_000_000,
+            wan_sent_bytes: 1_000,
+            wan_received_bytes: 2_000_000,
+            uncompressed: None,
             seconds: 1.5,
             end,
             why: why.map(str::to_owned),
@@ -121,6 +135,13 @@ mod tests {
         assert_eq!(
             line(&flow("fin", None), false),
             "192.0.2.1:5 -> origin.example:80: sent 1 kB, received 2 MB in 1.50 s"
+        );
+        let BoostEvent::Flow(mut reduced) = flow("fin", None) else { return };
+        (reduced.wan_received_bytes, reduced.uncompressed) = (799_000, Some("cpu_limited"));
+        assert_eq!(
+            line(&BoostEvent::Flow(reduced), false),
+            "192.0.2.1:5 -> origin.example:80: sent 1 kB, received 2 MB in 1.50 s; 800 kB between \
+             the boxes; not compressed: cpu limited"
         );
         let failed = line(&flow("lane_failed", Some("gone\u{1b}[2J")), false);
         assert!(failed.ends_with("; lane failed: gone[2J"), "{failed}");

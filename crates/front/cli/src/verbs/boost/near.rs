@@ -52,6 +52,12 @@ pub(super) struct NearArgs {
     #[arg(value_parser = clap::value_parser!(u32).range(0..=1024))]
     #[arg(help_heading = "Between the boxes")]
     lanes: u32,
+    /// Carry all flows over one connection, resumed if it breaks
+    ///
+    /// Without it, a flow is reset when its connection between the boxes breaks. Flows are not
+    /// compressed, and encryption and relaying use one core.
+    #[arg(long, conflicts_with = "compress", help_heading = "Between the boxes")]
+    mux: bool,
     #[command(flatten)]
     common: BoxArgs,
 }
@@ -92,6 +98,7 @@ pub(super) fn run(args: &NearArgs, console: &mut Console) -> Outcome {
             .zip(args.interface.clone())
             .map(|(ports, interface)| GatewaySettings { interface, ports: ports.0 }),
         lanes: args.lanes,
+        mux: args.mux,
         settings: args.common.settings(),
     };
     request.check()?;

@@ -1,13 +1,15 @@
 //! `longhaul boost run`: a program in a network of its own.
 
 use crate::console;
-use crate::failure::Outcome;
+use crate::failure::{FAILED, Failure, Outcome};
 use crate::inside;
-use clap::{Args, ValueEnum};
+use crate::output_path::OutputPath;
+use clap::{ArgGroup, Args, ValueEnum};
 use longhaul::boost::program::{self, NameServer, ProgramRequest};
 use longhaul::boost::{BoostEvent, BoxSettings};
 use report::untrusted;
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use units::ByteCount;
 
@@ -20,9 +22,45 @@ use units::ByteCount;
 /// messages of boost go to standard error.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
+#[command(group(ArgGroup::new("boxes").required(true).args(["far", "solo"])))]
 pub(super) struct RunArgs {
+    #[command(flatten)]
+    boxes: ProgramArgs,
+    /// Serve Prometheus metrics at http://127.0.0.1:PORT/metrics
+    ///
+    /// ADDRESS:PORT listens on another address.
+    #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = host::address::parse_listen)]
+    metrics: Option<SocketAddr>,
+    /// Write what was carried to FILE, as JSON
+    #[arg(long, value_name = "FILE")]
+    report: Option<OutputPath>,
+    /// Program to run, with its arguments
+    #[arg(last = true, required = true, value_name = "CMD")]
+    command: Vec<OsString>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  longhaul boost run --far HOST --key-file near.key -- rclone copy data remote:
+  longhaul boost run --far HOST --key-file near.key --cc bbr -- git clone URL
+  longhaul boost run --far 127.0.0.1 --insecure --dns near -- curl -O URL
+  longhaul boost run --solo -- curl -O https://example.com/file
+
+Exit code: that of CMD; 2 if CMD or its network could not start, 1 if the far box
+cannot be reached.";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum DnsSide {
+    Far,
+    Near,
+}
+
+/// The boxes of a program.
+#[derive(Debug, Args)]
+#[group(skip)]
+pub(super) struct ProgramArgs {
     /// Far box: HOST or HOST:PORT [default port: 7425]
-    #[arg(long, value_name = "HOST", required_unless_present = "solo")]
+    #[arg(long, value_name = "HOST")]
     far: Option<String>,
     /// Read the key of this box from FILE (see boost pair)
     #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
@@ -52,47 +90,36 @@ pub(super) struct RunArgs {
     /// Buffers between the boxes [default: autotuned]
     #[arg(long, value_name = "SIZE")]
     buffer: Option<ByteCount>,
+    /// Compress with zstd what gains by it, if far does as well
+    #[arg(long, conflicts_with = "solo")]
+    compress: bool,
+    /// Carry all flows over one connection, resumed if it breaks
+    #[arg(long, conflicts_with_all = ["solo", "compress"])]
+    mux: bool,
     /// Connections to the far box kept ready
     #[arg(long, value_name = "N", default_value_t = 4)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=256))]
     lanes: u32,
-    /// Program to run, with its arguments
-    #[arg(last = true, required = true, value_name = "CMD")]
-    command: Vec<OsString>,
 }
 
-const EXAMPLES: &str = "\
-Examples:
-  longhaul boost run --far HOST --key-file near.key -- rclone copy data remote:
-  longhaul boost run --far HOST --key-file near.key --cc bbr -- git clone URL
-  longhaul boost run --far 127.0.0.1 --insecure --dns near -- curl -O URL
-  longhaul boost run --solo -- curl -O https://example.com/file
-
-Exit code: that of CMD; 2 if CMD or its network could not start, 1 if the far box
-cannot be reached.";
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum DnsSide {
-    Far,
-    Near,
-}
-
-impl RunArgs {
-    fn request(&self) -> ProgramRequest {
+impl ProgramArgs {
+    pub(super) fn request(&self, command: &[OsString]) -> ProgramRequest {
         ProgramRequest {
             far: self.far.clone(),
-            command: self.command.clone(),
+            command: command.to_vec(),
             name_server: match self.dns {
                 DnsSide::Far => NameServer::Far,
                 DnsSide::Near => NameServer::Near,
             },
             ports: self.port.clone(),
             lanes: self.lanes,
+            mux: self.mux,
             settings: BoxSettings {
                 key_files: self.key_file.iter().cloned().collect(),
                 insecure: self.insecure,
                 congestion: self.congestion.clone(),
                 buffer: self.buffer,
+                compress: self.compress,
                 ..BoxSettings::default()
             },
         }
@@ -100,9 +127,16 @@ impl RunArgs {
 }
 
 pub(super) fn run(args: &RunArgs) -> Outcome {
-    let request = args.request();
+    let mut request = args.boxes.request(&args.command);
+    request.settings.metrics = args.metrics;
     request.check()?;
-    inside::sandbox(|| Ok(program::run(&request, &mut say)?))
+    inside::sandbox(|| {
+        let document = program::run(&request, &mut say)?;
+        if let Some(file) = &args.report {
+            store::write(file, console::json_line(&document)?.as_bytes()).map_err(Failure::work)?;
+        }
+        Ok(document.program.map_or(FAILED, |program| program.exit_code))
+    })
 }
 
 /// Says why a connection of the program failed: the program itself sees a RST at most.

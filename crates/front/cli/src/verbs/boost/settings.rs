@@ -2,6 +2,7 @@
 
 use clap::Args;
 use longhaul::boost::BoxSettings;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use units::ByteCount;
 
@@ -28,6 +29,12 @@ pub(super) struct BoxArgs {
     /// above net.core.wmem_max and rmem_max need root.
     #[arg(long, value_name = "SIZE", help_heading = "Between the boxes")]
     buffer: Option<ByteCount>,
+    /// Compress with zstd what gains by it: give it at both boxes
+    ///
+    /// Blocks that gain under 5 %, TLS, SSH, and flows for which the CPU would be the limit are sent as
+    /// they are.
+    #[arg(long, help_heading = "Between the boxes")]
+    compress: bool,
     /// Maximum concurrent flows; further ones are refused
     #[arg(long, value_name = "N", default_value_t = BoxSettings::default().max_flows)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=1_000_000), help_heading = "Limits")]
@@ -40,6 +47,12 @@ pub(super) struct BoxArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = BoxSettings::default().drain_s)]
     #[arg(value_parser = clap::value_parser!(u64).range(0..=86_400), help_heading = "Limits")]
     drain: u64,
+    /// Serve Prometheus metrics at http://127.0.0.1:PORT/metrics
+    ///
+    /// ADDRESS:PORT listens on another address.
+    #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = host::address::parse_listen)]
+    #[arg(help_heading = "Output")]
+    metrics: Option<SocketAddr>,
     /// Log each event as a line of JSON
     #[arg(long, help_heading = "Output")]
     pub(super) json: bool,
@@ -55,10 +68,12 @@ impl BoxArgs {
             insecure: self.insecure,
             congestion: self.congestion.clone(),
             buffer: self.buffer,
+            compress: self.compress,
             idle_timeout_s: self.idle_timeout,
             drain_s: self.drain,
             max_flows: self.max_flows,
             reports_flows: self.verbose,
+            metrics: self.metrics,
         }
     }
 }

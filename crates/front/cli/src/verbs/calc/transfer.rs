@@ -1,9 +1,10 @@
 //! `calc transfer`.
 
 use super::MSS;
-use clap::{Args, ValueEnum};
+use super::congestion::CongestionName;
+use clap::Args;
+use longhaul::calc::Transfer;
 use longhaul::calc::{CalcRequest, TransferQuestion};
-use longhaul::calc::{Congestion, Transfer};
 use units::{BitRate, ByteCount, LossRatio, Rtt};
 
 /// Compute transfer time: handshake, slow start, steady state
@@ -29,7 +30,7 @@ pub(super) struct TransferArgs {
     window: Option<ByteCount>,
     /// Congestion control: reno, cubic, bbr [default: all]
     #[arg(long, short = 'C', value_enum, value_name = "NAME", hide_possible_values = true)]
-    congestion: Option<Name>,
+    congestion: Option<CongestionName>,
     /// Maximum segment size, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = MSS.bytes())]
     mss: u64,
@@ -42,23 +43,12 @@ Examples:
   longhaul calc transfer 100KB --rate 1gbit --rtt 200ms --iw 4 -C reno
   longhaul calc transfer 1GB --rate 100mbit --rtt 173ms --window 64KiB --json";
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Name {
-    Reno,
-    Cubic,
-    Bbr,
-}
-
 impl TransferArgs {
     pub(super) fn request(&self) -> CalcRequest {
         let &TransferArgs { size, rate, rtt, loss, iw, window, congestion, mss } = self;
         let mss = ByteCount::from_bytes(mss);
         let transfer = Transfer { size, link: rate, rtt, loss, mss, window, initial: iw };
-        let congestion = congestion.map(|name| match name {
-            Name::Reno => Congestion::Reno,
-            Name::Cubic => Congestion::Cubic,
-            Name::Bbr => Congestion::Bbr,
-        });
+        let congestion = congestion.map(Into::into);
         CalcRequest::Transfer(TransferQuestion { transfer, congestion })
     }
 }

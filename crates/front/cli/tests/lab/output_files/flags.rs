@@ -26,9 +26,10 @@ const fn case(flag: &'static str, target: Target, command: &'static str) -> Case
     Case { flag, command, target }
 }
 
-pub(crate) const CASES: [Case; 49] = [
+pub(crate) const CASES: [Case; 50] = [
     case("baseline --output", File, "baseline 127.0.0.1 -p {port} -o {}"),
     case("bdp --html", File, "bdp 100mbit 173ms --html {}"),
+    case("boost run --report", File, "boost run --solo --report {} -- true"),
     case("capture --write", File, "capture lo -t 1 -w {}"),
     case("capture --write", File, "capture lo -t 1 -w {} --ring 2:100kB"),
     case("demo --html", File, "demo --html {}"),

@@ -67,6 +67,9 @@ pub(super) fn pair(of: &Situation, lanes: &Boxes, goodput: BitRate) -> Vec<Strin
     if buffer > DEFAULT_SEND_BUFFER {
         settings.extend(["--buffer".to_owned(), format!("{}MiB", buffer.bytes() >> 20)]);
     }
+    if lanes.reduction > 1.0 {
+        settings.push("--compress".to_owned());
+    }
     let command = |words: &[&str]| {
         let words = words.iter().map(|word| (*word).to_owned());
         command_line(["longhaul", "boost"].map(str::to_owned).into_iter().chain(words))

@@ -47,16 +47,17 @@ pub(super) fn options(of: &Situation, settings: &PlanSettings) -> Vec<BoostOptio
         let goodput = boost::split(&path, &of.connections, &boxes).ok_or(BoostReason::NoModel)?;
         Ok((boxes, goodput))
     };
+    let commands =
+        |(boxes, goodput): (Boxes, Goodput)| commands::pair(of, &boxes, goodput.rate.expected);
     let paired = of.path.and_then(|path| pair(path, 1.0));
-    let commands = paired.map(|(boxes, goodput)| commands::pair(of, &boxes, goodput.rate.expected));
     let goodput = paired.map(|(_, goodput)| goodput);
-    all.push(option(of, BoostKind::Pair, goodput, commands.unwrap_or_default()));
+    all.push(option(of, BoostKind::Pair, goodput, paired.map(commands).unwrap_or_default()));
     if let Some(ratio) = settings.compressible {
         let ratio = if of.is_encrypted { 1.0 } else { ratio };
-        let goodput = path_for(of, BoostKind::CompressedPair)
-            .and_then(|path| pair(path, ratio))
-            .map(|(_, goodput)| goodput);
-        let mut compressed = option(of, BoostKind::CompressedPair, goodput, Vec::new());
+        let paired = path_for(of, BoostKind::CompressedPair).and_then(|path| pair(path, ratio));
+        let goodput = paired.map(|(_, goodput)| goodput);
+        let commands = paired.map(commands).unwrap_or_default();
+        let mut compressed = option(of, BoostKind::CompressedPair, goodput, commands);
         let is_of_network = compressed.reason.is_none_or(reasons::is_saturation);
         if of.is_encrypted && is_of_network && compressed.factor.is_some() {
             compressed.reason = Some(BoostReason::Ciphertext);
@@ -70,11 +71,10 @@ pub(super) fn options(of: &Situation, settings: &PlanSettings) -> Vec<BoostOptio
 }
 
 /// The cheapest option within a tenth of the best one. Left out are an edge, which serves only what
-/// it has cached, compression, which the pair does not have yet, and a route behind a send buffer,
-/// where BBR has half of its rate at times.
+/// it has cached, and a route behind a send buffer, where BBR has half of its rate at times.
 pub(super) fn recommended(options: &[BoostOption]) -> Option<BoostKind> {
     let gain = |one: &BoostOption| match one.kind {
-        BoostKind::Edge | BoostKind::CompressedPair => 0.0,
+        BoostKind::Edge => 0.0,
         _ if one.reason.is_some() || one.needed_send_buffer.is_some() => 0.0,
         _ => one.factor.map_or(0.0, |factor| factor.expected),
     };
@@ -122,7 +122,7 @@ fn without(
 }
 
 /// An option that leaves the limit as it is. If another cause may be the limit, it gains up to its
-/// prediction, and without one nothing can be said of the figures.
+/// prediction; without one, or with one below the present goodput, nothing can be said of the figures.
 fn unchanged(
     of: &Situation,
     kind: BoostKind,
@@ -134,8 +134,10 @@ fn unchanged(
     let predicted = predicted.filter(|_| of.is_rate_known || !reasons::is_saturation(reason));
     let rate = match predicted {
         _ if !of.is_uncertain => Some(now),
-        Some(other) => Some(Estimate { high: now.high.max(other.rate.high), ..now }),
-        None => None,
+        Some(other) if other.rate.high > now.high => {
+            Some(Estimate { high: other.rate.high, ..now })
+        }
+        _ => None,
     };
     let factor = rate.map(|rate| factor(&rate, &now));
     BoostOption { goodput_bps: rate.map(interval), ..without(kind, factor, reason) }
@@ -339,7 +341,7 @@ fn about(kind: BoostKind) -> String {
         BoostKind::Copy => "another program, on both hosts: files only, over UDP",
         BoostKind::Pair => "a box near each host; programs and hosts stay as they are",
         BoostKind::CompressedPair => {
-            "the pair with zstd between the boxes, which this version's pair does not have yet"
+            "the pair with zstd between the boxes, for data that it shrinks by this ratio"
         }
         BoostKind::Edge => "an HTTP cache near the clients, such as nginx: cached objects only",
     };

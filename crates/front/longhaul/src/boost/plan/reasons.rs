@@ -41,7 +41,9 @@ pub(super) fn no_gain(
     if factor < SAME || !is_path {
         return own;
     }
-    if of.is_already_bbr() {
+    // A path without a transfer is not known to be saturated: BBR is what fills it.
+    let is_drawn = of.limit.is_none() && of.finding.is_none();
+    if of.is_already_bbr() && (is_drawn || !is_saturated(of)) {
         return BoostReason::AlreadyBbr;
     }
     if is_saturated(of) { BoostReason::LineFull } else { own }

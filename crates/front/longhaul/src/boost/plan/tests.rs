@@ -1,3 +1,5 @@
+//! What a plan says of links, files and the commands it prints.
+
 mod files;
 mod links;
 
@@ -112,6 +114,9 @@ fn compression_and_edges_are_computed_if_asked_for() {
     let transfer = plan(&request).transfers.remove(0);
     let ratio = factor(&transfer, BoostKind::CompressedPair) / factor(&transfer, BoostKind::Pair);
     assert!((ratio - 2.5).abs() < 0.01, "{ratio}");
+    let commands = &of_kind(&transfer, BoostKind::CompressedPair).commands;
+    assert_eq!(commands.iter().filter(|line| line.ends_with(" --compress")).count(), 2);
+    assert_eq!(transfer.recommended, Some(BoostKind::CompressedPair));
     let edge = of_kind(&transfer, BoostKind::Edge);
     let object = edge.object.unwrap();
     assert!((2.9..3.5).contains(&object.now_s) && object.then_s < 0.2, "{object:?}");

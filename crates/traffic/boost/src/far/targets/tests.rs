@@ -1,10 +1,13 @@
 //! The lanes and targets of a thread of far, in virtual time, against a near that each test plays.
 
 use super::*;
+use crate::address_share::AddressShares;
+use crate::connector::MAX_ADDRESSES;
 use crate::event_loop::Prepared;
+use crate::sockets;
 use crate::{DestinationPolicy, Timeouts};
 use host::stop::StopFlag;
-use lane::{Lane, Message};
+use lane::{Lane, Message, Preface};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 
@@ -67,6 +70,7 @@ fn stage(addresses: Vec<SocketAddr>, test: impl FnOnce(Stage<'_>)) {
     let config = FarConfig {
         keys: None,
         policy: Arc::new(Addresses(addresses)),
+        compresses: false,
         timeouts: Timeouts::default(),
         max_lanes: 10,
         threads: 1,
@@ -83,7 +87,9 @@ fn stage(addresses: Vec<SocketAddr>, test: impl FnOnce(Stage<'_>)) {
         near.set_read_timeout(Some(LONG)).unwrap();
         let (stream, peer) = listener.accept().unwrap();
         stream.set_nonblocking(true).unwrap();
-        inbox.put(Job::Lane(NewLane { stream, peer, tls: None }));
+        let share = AddressShares::new(1).take(peer.ip()).unwrap();
+        let preface = Preface::of_lane(false);
+        inbox.put(Job::Lane(NewLane { stream, peer, tls: None, preface, key: None, share }));
         let mut stage = Stage { side, thread, near, lane: Lane::new(Role::Near) };
         stage.serve();
         // Far's preface.
@@ -128,7 +134,7 @@ fn all_addresses_of_a_target_share_the_time_to_connect() {
             stage.open();
             // The timeouts are checked every 250 ms.
             let mut rounds = 0;
-            while !stage.side.attempts.is_empty() {
+            while !stage.side.connector.is_empty() {
                 stage.pass(Duration::from_millis(250));
                 rounds += 1;
             }
@@ -141,13 +147,4 @@ fn all_addresses_of_a_target_share_the_time_to_connect() {
         });
     }
     drop(full);
-}
-
-#[test]
-fn no_address_has_more_than_its_share() {
-    let seconds = Duration::from_secs;
-    assert_eq!(address_timeout(seconds(10), 0), seconds(10));
-    assert_eq!(address_timeout(seconds(10), 1), ADDRESS_TIMEOUT);
-    assert_eq!(address_timeout(seconds(4), 1), seconds(2));
-    assert_eq!(address_timeout(seconds(10), 7), Duration::from_millis(1250));
 }

@@ -1,7 +1,10 @@
 //! The lanes of a thread of near, in virtual time, against a far that each test plays.
 
+mod addresses;
+
 use super::*;
-use crate::event_loop::{Inbox, Prepared};
+use crate::address_share::AddressShares;
+use crate::event_loop::{Inbox, PEER_CHECK, Prepared};
 use crate::ingress::Accepted;
 use crate::{Ingress, LaneOptions, PortForward, Timeouts};
 use host::lock::lock;
@@ -72,6 +75,8 @@ impl Stage {
             far,
             key: None,
             lanes,
+            mux: false,
+            compresses: false,
             options: LaneOptions::default(),
             timeouts: Timeouts::default(),
             max_flows: 1000,
@@ -103,9 +108,9 @@ impl Stage {
     fn accept(&mut self, listener: &TcpListener) -> Peer {
         let (mut far, _) = listener.accept().unwrap();
         far.set_read_timeout(Some(LONG)).unwrap();
-        far.write_all(&Preface::encode()).unwrap();
+        far.write_all(&Preface::of_lane(false).encode()).unwrap();
         self.serve();
-        assert_eq!(read(&mut far, Preface::BYTES), Preface::encode());
+        assert_eq!(read(&mut far, Preface::BYTES), Preface::of_lane(false).encode());
         Peer { stream: far, lane: Lane::new(Role::Far) }
     }
 
@@ -118,6 +123,11 @@ impl Stage {
 
     /// The same, before the box has noticed.
     fn put_flow(&self) -> TcpStream {
+        self.put_flow_with(Vec::new())
+    }
+
+    /// The same, where its first bytes were read already.
+    fn put_flow_with(&self, early: Vec<u8>) -> TcpStream {
         let (listener, address) = listener();
         let application = TcpStream::connect(address).unwrap();
         application.set_read_timeout(Some(LONG)).unwrap();
@@ -127,7 +137,8 @@ impl Stage {
         let ingress = PortForward("192.0.2.1:1".parse().unwrap());
         let negotiation = ingress.begin(Accepted { peer, local: address });
         let target = ingress.0;
-        self.inbox.put(NewFlow { stream, peer, target, negotiation, early: Vec::new() });
+        let share = AddressShares::new(1).take(peer.ip()).unwrap();
+        self.inbox.put(NewFlow { stream, peer, target, negotiation, early, share });
         application
     }
 
@@ -210,28 +221,50 @@ fn a_flow_that_ended_in_order_has_the_idle_timeout_and_one_that_was_reset_a_shor
     }
 }
 
-/// Lanes that wait to be accepted.
-fn waiting(listener: &TcpListener) -> usize {
-    listener.set_nonblocking(true).unwrap();
-    let count = std::iter::from_fn(|| listener.accept().ok()).count();
-    listener.set_nonblocking(false).unwrap();
-    count
+#[test]
+fn a_lane_is_asked_for_its_peer_while_the_application_sends() {
+    let (listener, address) = listener();
+    let mut stage = Stage::new(vec![address], 0);
+    let mut application = stage.flow();
+    let _far = stage.accept(&listener);
+    let second = Duration::from_secs(1);
+    for _ in 0..4 * PEER_CHECK.as_secs() {
+        application.write_all(b"x").unwrap();
+        stage.pass(second);
+        let event_loop = stage.thread.event_loop();
+        let now = event_loop.now;
+        let relay = event_loop.get(0).unwrap();
+        let sent = relay.flow.as_ref().unwrap().last_active;
+        assert!(now - sent < 2 * second && now - relay.checked <= PEER_CHECK);
+    }
 }
 
 #[test]
-fn an_address_that_fails_is_left_once_however_many_lanes_show_it() {
-    let ((first, one), (second, other)) = (listener(), listener());
-    for lanes in [1, 2, 3, 4] {
-        let mut stage = Stage::new(vec![one, other], lanes);
-        stage.pass(Duration::ZERO);
-        assert_eq!(waiting(&first), lanes, "they are closed");
-        stage.serve();
-        // The next one is tried at once, and there is a pause when all have failed.
-        assert_eq!(stage.side.pause, FIRST_PAUSE);
-        stage.pass(Duration::ZERO);
-        assert_eq!((waiting(&first), waiting(&second)), (0, lanes), "they are closed");
-        stage.serve();
-        assert_eq!((stage.lanes(), stage.side.pause), (0, 2 * FIRST_PAUSE));
+fn a_new_flow_gets_no_lane_that_has_failed() {
+    let (listener, address) = listener();
+    let mut stage = Stage::new(vec![address], 2);
+    stage.pass(Duration::ZERO);
+    let mut lanes = [stage.accept(&listener), stage.accept(&listener)];
+    assert_eq!(stage.side.free.len(), 2);
+    // The one that would be next, before near has noticed.
+    let next = *stage.side.free.last().unwrap();
+    let port = stage.thread.event_loop().get(next).unwrap().socket.stream.local_addr().unwrap();
+    let dead = lanes.iter().position(|far| far.stream.peer_addr().unwrap() == port).unwrap();
+    lanes[dead].stream.shutdown(std::net::Shutdown::Both).unwrap();
+    let mut application = stage.flow();
+    assert_eq!(lanes[1 - dead].receive(), open());
+    lanes[1 - dead].send(&Message::Opened);
+    lanes[1 - dead].send_payload(b"x");
+    stage.serve();
+    assert_eq!(read(&mut application, 1), b"x");
+}
+
+#[test]
+fn lanes_of_all_threads_fit_into_what_far_takes_of_an_address() {
+    for threads in [0, 1, 2, 4, 5, 64, 1000] {
+        let one = most_connecting(threads);
+        assert!((1..=MAX_CONNECTING_OF_THREAD).contains(&one));
+        assert!(threads > 256 || one * threads <= MAX_CONNECTING, "{threads}");
     }
 }
 
@@ -251,7 +284,7 @@ fn far_is_reached_once_it_takes_a_lane() {
         let (mut far, _) = listener.accept().unwrap();
         stage.serve();
         if !answer.is_empty() {
-            assert_eq!(read(&mut far, Preface::BYTES), Preface::encode());
+            assert_eq!(read(&mut far, Preface::BYTES), Preface::of_lane(false).encode());
             far.write_all(answer).unwrap();
         }
         drop(far);
@@ -291,11 +324,13 @@ fn a_far_that_ends_lanes_without_a_flow_is_asked_after_a_pause() {
 fn flows_that_wait_for_a_lane_are_refused_in_time() {
     let (listener, address) = listener();
     let mut stage = Stage::new(vec![address], 0);
-    let mut applications: Vec<TcpStream> = (0..MAX_CONNECTING).map(|_| stage.put_flow()).collect();
+    let mut applications: Vec<TcpStream> =
+        (0..MAX_CONNECTING_OF_THREAD).map(|_| stage.put_flow()).collect();
     stage.serve();
     let _far: Vec<_> = applications.iter().map(|_| listener.accept().unwrap()).collect();
     stage.pass(CONNECT_TIMEOUT / 2);
-    let late: Vec<TcpStream> = (0..MAX_CONNECTING * 4).map(|_| stage.put_flow()).collect();
+    let late: Vec<TcpStream> =
+        (0..MAX_CONNECTING_OF_THREAD * 4).map(|_| stage.put_flow()).collect();
     stage.serve();
     assert_eq!(stage.side.waiting.len(), late.len());
     applications.extend(late);

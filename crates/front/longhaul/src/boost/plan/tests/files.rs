@@ -125,7 +125,7 @@ fn a_saturated_bottleneck_carries_fewer_bytes_sooner() {
     assert_eq!(of_kind(&transfer, BoostKind::Pair).reason, Some(BoostReason::LineFull));
     assert!((factor(&transfer, BoostKind::CompressedPair) - 2.475).abs() < 0.01, "{transfer:?}");
     assert!(factor(&transfer, BoostKind::Edge) > 1.3, "{transfer:?}");
-    assert_eq!(transfer.recommended, None);
+    assert_eq!(transfer.recommended, Some(BoostKind::CompressedPair));
 }
 
 #[test]

@@ -1,0 +1,139 @@
+//! The command lines of runs and boxes.
+
+use super::request::{BoostVerifyRequest, VerifiedTest};
+use crate::boost::BoxSettings;
+use crate::boost::program::NameServer;
+use crate::{Fault, Problem};
+use std::ffi::OsString;
+use std::path::Path;
+
+/// This program.
+pub(super) fn own() -> Result<OsString, Problem> {
+    let own = std::env::current_exe()
+        .map_err(|error| Problem::new(Fault::Host, format!("cannot find this program: {error}")))?;
+    Ok(own.into_os_string())
+}
+
+fn with(first: OsString, words: &[&str]) -> Vec<OsString> {
+    std::iter::once(first).chain(words.iter().map(Into::into)).collect()
+}
+
+fn flag(words: &mut Vec<OsString>, name: &str, value: impl Into<OsString>) {
+    words.extend([OsString::from(name), value.into()]);
+}
+
+/// The command that is compared.
+pub(super) fn command(request: &BoostVerifyRequest) -> Result<Vec<OsString>, Problem> {
+    match request.test() {
+        None => Ok(request.boost.command.clone()),
+        Some(test) => self::test(own()?, &test),
+    }
+}
+
+/// A test with its result as JSON.
+pub(super) fn test(program: OsString, test: &VerifiedTest) -> Result<Vec<OsString>, Problem> {
+    let mut words = with(program, &["test", "--json"]);
+    flag(&mut words, "-p", test.port.to_string());
+    flag(&mut words, "-t", test.seconds.to_string());
+    if test.streams > 1 {
+        flag(&mut words, "-P", test.streams.to_string());
+    }
+    if test.reverse {
+        words.push("-R".into());
+    }
+    words.extend(["--".into(), test.host.clone().into()]);
+    Ok(words)
+}
+
+/// The same command behind `boost run`, which writes what it carried to `report`.
+pub(super) fn boosted(
+    request: &BoostVerifyRequest,
+    command: &[OsString],
+    report: &Path,
+) -> Result<Vec<OsString>, Problem> {
+    let boost = &request.boost;
+    let mut words = with(own()?, &["boost", "run"]);
+    match &boost.far {
+        None => words.push("--solo".into()),
+        Some(far) => {
+            flag(&mut words, "--far", far);
+            for file in &boost.settings.key_files {
+                flag(&mut words, "--key-file", file);
+            }
+            if boost.settings.insecure {
+                words.push("--insecure".into());
+            }
+        }
+    }
+    if boost.name_server == NameServer::Near {
+        flag(&mut words, "--dns", "near");
+    }
+    for port in &boost.ports {
+        flag(&mut words, "--port", port.to_string());
+    }
+    flag(&mut words, "--lanes", boost.lanes.to_string());
+    settings(&mut words, &boost.settings);
+    flag(&mut words, "--report", report);
+    words.push("--".into());
+    words.extend_from_slice(command);
+    Ok(words)
+}
+
+/// Congestion control and buffers of lanes.
+fn settings(words: &mut Vec<OsString>, settings: &BoxSettings) {
+    if let Some(congestion) = &settings.congestion {
+        flag(words, "--congestion", congestion);
+    }
+    if let Some(buffer) = settings.buffer {
+        flag(words, "--buffer", buffer.bytes().to_string());
+    }
+}
+
+/// A program on a host of a lab.
+pub(super) fn on_host(
+    lab: &str,
+    host: &str,
+    command: &[OsString],
+) -> Result<Vec<OsString>, Problem> {
+    let mut words = with(own()?, &["lab", "exec", "--lab", lab, host]);
+    words.extend_from_slice(command);
+    Ok(words)
+}
+
+/// The near box of a lab: a gateway of the hosts behind `device`, for `ports`, or all.
+pub(super) fn near(
+    request: &BoostVerifyRequest,
+    device: &str,
+    ports: &str,
+    key: &Path,
+) -> Result<Vec<OsString>, Problem> {
+    let mut words = with(own()?, &["boost", "near", "--far", "far", "--json", "--verbose"]);
+    flag(&mut words, "--key-file", key);
+    flag(&mut words, "--interface", device);
+    flag(&mut words, "--transparent", ports);
+    flag(&mut words, "--lanes", request.boost.lanes.to_string());
+    settings(&mut words, &request.boost.settings);
+    Ok(words)
+}
+
+/// The far box of a lab, which connects to every address.
+pub(super) fn far(request: &BoostVerifyRequest, key: &Path) -> Result<Vec<OsString>, Problem> {
+    let mut words = with(own()?, &["boost", "far", "--listen", "0.0.0.0:7425"]);
+    flag(&mut words, "--key-file", key);
+    flag(&mut words, "--allow", "0.0.0.0/0:*");
+    settings(&mut words, &request.boost.settings);
+    Ok(words)
+}
+
+/// Longhaul's server.
+pub(super) fn server(port: u16) -> Result<Vec<OsString>, Problem> {
+    Ok(with(own()?, &["server", "-p", &port.to_string()]))
+}
+
+/// A CUBIC flow.
+pub(super) fn cubic(test: &VerifiedTest) -> Result<Vec<OsString>, Problem> {
+    let mut words = self::test(own()?, test)?;
+    let at = words.len().saturating_sub(2);
+    words.splice(at..at, ["-C".into(), "cubic".into()]);
+    Ok(words)
+}

@@ -1,0 +1,34 @@
+//! `--mux`: many flows over one connection between the boxes, which is replaced when it breaks.
+//!
+//! ```text
+//!   local sockets ──> Session ──> Link ══ TCP, TLS ══ Link <── Session <── local sockets
+//!                        │ bytes that are not acknowledged, sent again on the next link
+//! ```
+//!
+//! A thread of its own carries all sessions of a box. Near has one session at a time; far has one for
+//! each near box that uses it.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `link` | one connection, and the greeting on it |
+//! | `live` | a session, its connection, its flows |
+//! | `mux_flow` | one flow: bytes between its local socket and its stream |
+//! | `engine` | sockets, sessions and flows of the thread |
+//! | `pump` | a turn of a session |
+//! | `near` | opens streams, connects again |
+//! | `far` | takes sessions, connects targets |
+
+pub(crate) mod engine;
+pub(crate) mod far;
+mod link;
+mod live;
+mod mux_flow;
+pub(crate) mod near;
+mod pump;
+
+use std::time::Duration;
+
+/// A session whose connection broke is kept for so long; then its flows are reset.
+pub const RESUME_TIMEOUT: Duration = Duration::from_secs(30);
+/// Bytes that wait for a connection; more would only delay other flows.
+const UNSENT_LIMIT: usize = 256 << 10;

@@ -1,0 +1,483 @@
+//! Sockets, sessions and flows of the thread that carries them.
+
+use super::link::{Link, PING_INTERVAL};
+use super::live::Live;
+use super::mux_flow::{MuxFlow, answer_refusal};
+use crate::counters::Counters;
+use crate::event_loop::{Ending, Inbox};
+use crate::local_flow::{FlowEnd, FlowSummary, Local, LocalFlow};
+use crate::relay::SCRATCH_BYTES;
+use crate::{BoostError, Timeouts};
+use host::clock;
+use host::edge_poller::{Edge, EdgePoller};
+use host::stop::StopFlag;
+use host::wait::EventFd;
+use lane::{Refusal, Role, Target};
+use mux::StreamId;
+use std::io;
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+use std::time::{Duration, Instant};
+
+/// Interval at which timeouts and stop flags are checked.
+const SWEEP: Duration = Duration::from_millis(100);
+const WAKE: u64 = u64::MAX;
+
+/// What differs between the boxes.
+pub(crate) trait Side {
+    /// What other threads hand over.
+    type Job: Send;
+
+    fn job(&mut self, job: Self::Job, engine: &mut Engine);
+
+    /// The peer's greeting has arrived as a whole.
+    fn greeted(&mut self, link: usize, greeting: &[u8], engine: &mut Engine);
+
+    /// Far: a stream wants a target.
+    fn open(&mut self, flow: usize, target: &Target, engine: &mut Engine);
+
+    /// Far: an address has failed.
+    fn connect_failed(&mut self, flow: usize, error: &io::Error, engine: &mut Engine);
+
+    fn flow_ended(&mut self, flow: usize, summary: FlowSummary);
+
+    /// A connection was closed; that of a session, if it had one.
+    fn link_lost(&mut self, link: &Link, why: &str, engine: &mut Engine);
+
+    /// Called once in a while; true once a box that drains has nothing left to do.
+    fn sweep(&mut self, drains: bool, engine: &mut Engine) -> bool;
+
+    fn timeouts(&self) -> Timeouts;
+}
+
+/// The thread's sockets.
+pub(crate) struct Engine {
+    pub(super) role: Role,
+    pub(super) poller: EdgePoller,
+    pub(super) links: Vec<Option<Link>>,
+    pub(super) sessions: Vec<Option<Live>>,
+    pub(super) flows: Vec<Option<MuxFlow>>,
+    /// Numbers that were freed before this round, and in it: an event of the old one may still come.
+    pub(super) free: [Vec<usize>; 2],
+    pub(super) freed: [Vec<usize>; 2],
+    pub(super) ready: Vec<usize>,
+    pub(super) scratch: Vec<u8>,
+    pub(super) counters: Arc<Counters>,
+    pub(super) now: Instant,
+}
+
+const LINK: usize = 0;
+const FLOW: usize = 1;
+
+/// A thread that is to run.
+pub(crate) struct Prepared<J> {
+    engine: Engine,
+    jobs: Receiver<J>,
+    has_ended: StopFlag,
+}
+
+/// Prepares the thread.
+pub(crate) fn prepare<J>(
+    role: Role,
+    counters: &Arc<Counters>,
+) -> Result<(Prepared<J>, Inbox<J>), BoostError> {
+    let make = || -> io::Result<_> {
+        let (mut poller, wake) = (EdgePoller::new()?, Arc::new(EventFd::new()?));
+        poller.add(&*wake, WAKE)?;
+        let (inbox, jobs) = Inbox::new(wake);
+        let engine = Engine {
+            role,
+            poller,
+            links: Vec::new(),
+            sessions: Vec::new(),
+            flows: Vec::new(),
+            free: [Vec::new(), Vec::new()],
+            freed: [Vec::new(), Vec::new()],
+            ready: Vec::new(),
+            scratch: vec![0; SCRATCH_BYTES],
+            counters: Arc::clone(counters),
+            now: clock::now(),
+        };
+        Ok((Prepared { engine, jobs, has_ended: inbox.has_ended.clone() }, inbox))
+    };
+    make().map_err(BoostError::Socket)
+}
+
+impl<J: Send> Prepared<J> {
+    /// Runs until the box ends.
+    pub(crate) fn run<S: Side<Job = J>>(self, side: &mut S, ending: Ending<'_>) {
+        let Prepared { mut engine, jobs, has_ended } = self;
+        let (mut next_sweep, mut drains_until) = (engine.now, None);
+        let mut edges = Vec::new();
+        loop {
+            engine.round(next_sweep, &mut edges, &jobs, side);
+            if engine.now < next_sweep {
+                continue;
+            }
+            next_sweep = engine.now + SWEEP;
+            engine.close_overdue(side);
+            let drains = ending.drain.is_raised();
+            let is_done = side.sweep(drains, &mut engine);
+            if drains {
+                drains_until.get_or_insert(engine.now + side.timeouts().drain);
+            }
+            let is_late = drains_until.is_some_and(|until| engine.now >= until);
+            if ending.stop.is_raised() || is_late || (drains && is_done) {
+                has_ended.raise();
+                // What was handed over before.
+                engine.take_jobs(&jobs, side);
+                return engine.stop(side);
+            }
+        }
+    }
+}
+
+/// Puts something in the first free place.
+fn insert<T>(all: &mut Vec<Option<T>>, free: &mut Vec<usize>, value: T) -> usize {
+    let id = free.pop().unwrap_or_else(|| {
+        all.push(None);
+        all.len() - 1
+    });
+    if let Some(place) = all.get_mut(id) {
+        *place = Some(value);
+    }
+    id
+}
+
+pub(super) fn get<T>(all: &mut [Option<T>], id: usize) -> Option<&mut T> {
+    all.get_mut(id)?.as_mut()
+}
+
+impl Engine {
+    fn round<S: Side>(
+        &mut self,
+        until: Instant,
+        edges: &mut Vec<Edge>,
+        jobs: &Receiver<S::Job>,
+        side: &mut S,
+    ) {
+        for (free, freed) in self.free.iter_mut().zip(&mut self.freed) {
+            free.append(freed);
+        }
+        let timeout = if self.ready.is_empty() {
+            until.saturating_duration_since(clock::now())
+        } else {
+            Duration::ZERO
+        };
+        if self.poller.wait(timeout, edges).is_err() {
+            std::thread::sleep(SWEEP);
+        }
+        self.now = clock::now();
+        for edge in edges.drain(..).filter(|edge| edge.token != WAKE) {
+            let id = usize::try_from(edge.token >> 1).unwrap_or(usize::MAX);
+            if edge.token & 1 == 0 {
+                let Some(link) = get(&mut self.links, id) else { continue };
+                link.note(edge);
+                self.pump_link(id, side);
+            } else {
+                self.note_local(id, edge, side);
+            }
+        }
+        self.take_jobs(jobs, side);
+        let mut ready = std::mem::take(&mut self.ready);
+        ready.sort_unstable();
+        ready.dedup();
+        for id in ready {
+            self.pump(id, side);
+        }
+    }
+
+    fn take_jobs<S: Side>(&mut self, jobs: &Receiver<S::Job>, side: &mut S) {
+        while let Ok(job) = jobs.try_recv() {
+            side.job(job, self);
+        }
+    }
+
+    pub(super) fn session(&mut self, id: usize) -> Option<&mut Live> {
+        get(&mut self.sessions, id)
+    }
+
+    pub(super) fn sessions(&self) -> impl Iterator<Item = (usize, &Live)> {
+        self.sessions.iter().enumerate().filter_map(|(id, live)| Some((id, live.as_ref()?)))
+    }
+
+    pub(super) fn link(&mut self, id: usize) -> Option<&mut Link> {
+        get(&mut self.links, id)
+    }
+
+    pub(super) fn links(&self) -> impl Iterator<Item = &Link> {
+        self.links.iter().flatten()
+    }
+
+    pub(super) fn flow(&mut self, id: usize) -> Option<&mut MuxFlow> {
+        get(&mut self.flows, id)
+    }
+
+    pub(super) fn has_flows(&self) -> bool {
+        self.flows.iter().any(Option::is_some)
+    }
+
+    /// Adds a connection; `None` if it cannot be watched.
+    pub(super) fn add_link<S: Side>(&mut self, link: Link, side: &mut S) -> Option<usize> {
+        let [links, _] = &mut self.free;
+        let id = insert(&mut self.links, links, link);
+        let link = get(&mut self.links, id)?;
+        if self.poller.add(&link.socket.stream, (id as u64) << 1).is_err() {
+            self.links.get_mut(id).and_then(Option::take);
+            return None;
+        }
+        self.counters.active_lanes.increment();
+        self.pump_link(id, side);
+        Some(id)
+    }
+
+    pub(super) fn add_session(&mut self, live: Live) -> usize {
+        insert(&mut self.sessions, &mut Vec::new(), live)
+    }
+
+    /// A session goes on over a connection, instead of the one that it may have.
+    pub(super) fn attach<S: Side>(&mut self, session: usize, link: usize, side: &mut S) {
+        let Some(live) = get(&mut self.sessions, session) else { return };
+        live.unlinked = None;
+        if let Some(old) = live.link.replace(link) {
+            if let Some(old) = get(&mut self.links, old) {
+                old.session = None;
+            }
+            self.close_link(old, "the session has another connection", side);
+        }
+        if let Some(link) = get(&mut self.links, link) {
+            link.session = Some(session);
+        }
+        self.counters.lanes.increment();
+        self.ready.push(session);
+    }
+
+    /// Closes a connection. Its session waits for the next one.
+    pub(super) fn close_link<S: Side>(&mut self, id: usize, why: &str, side: &mut S) {
+        let Some(link) = self.links.get_mut(id).and_then(Option::take) else { return };
+        self.freed[LINK].push(id);
+        self.counters.active_lanes.decrement();
+        if let Some(live) = link.session.and_then(|session| get(&mut self.sessions, session)) {
+            live.link = None;
+            live.unlinked = Some(self.now);
+        }
+        side.link_lost(&link, why, self);
+    }
+
+    /// Adds a flow, whose stream is open. Its turn comes at once.
+    pub(super) fn add_flow(&mut self, session: usize, stream: StreamId, local: LocalFlow) -> usize {
+        let [_, flows] = &mut self.free;
+        let id = insert(&mut self.flows, flows, MuxFlow::new(session, stream, local));
+        if let Some(live) = get(&mut self.sessions, session) {
+            live.streams.insert(stream, id);
+        }
+        self.watch_local(id);
+        self.wake(id);
+        id
+    }
+
+    /// Far: connects a flow, or refuses it.
+    pub(super) fn set_local(&mut self, id: usize, stream: TcpStream) {
+        let Some(flow) = get(&mut self.flows, id) else { return };
+        (flow.local.readable, flow.local.writable) = (false, false);
+        flow.local.local = Local::Connecting(stream);
+        self.watch_local(id);
+    }
+
+    fn watch_local(&mut self, id: usize) {
+        let Some(flow) = get(&mut self.flows, id) else { return };
+        let (Local::Connected(stream) | Local::Connecting(stream)) = &flow.local.local else {
+            return;
+        };
+        if self.poller.add(stream, (id as u64) << 1 | 1).is_err() {
+            // Descriptors or memory have run out.
+            flow.local.fail();
+        }
+    }
+
+    /// Far: the target is not connected.
+    pub(super) fn refuse<S: Side>(&mut self, id: usize, refusal: Refusal, side: &mut S) {
+        let Some(flow) = get(&mut self.flows, id) else { return };
+        flow.drop_local(FlowEnd::Refused(refusal));
+        if let Some(live) = flow.session.and_then(|session| get(&mut self.sessions, session)) {
+            live.session.refuse(flow.stream, refusal);
+        }
+        self.end_flow(id, side);
+    }
+
+    /// Gives a flow a turn.
+    pub(super) fn wake(&mut self, id: usize) {
+        let Some(flow) = get(&mut self.flows, id).filter(|flow| !flow.is_queued) else { return };
+        let Some(session) = flow.session else {
+            return;
+        };
+        flow.is_queued = true;
+        if let Some(live) = get(&mut self.sessions, session) {
+            live.queue.push_back(id);
+        }
+        self.ready.push(session);
+    }
+
+    fn note_local<S: Side>(&mut self, id: usize, edge: Edge, side: &mut S) {
+        let Some(flow) = get(&mut self.flows, id) else { return };
+        flow.local.note(edge);
+        match std::mem::replace(&mut flow.local.local, Local::Awaited) {
+            Local::Connecting(stream) if edge.writable || edge.failed => {
+                if let Some(error) = crate::sockets::connect_error(&stream) {
+                    return side.connect_failed(id, &error, self);
+                }
+                flow.local.local = Local::Connected(stream);
+                flow.local.is_opened = true;
+                let session = flow.session.and_then(|session| get(&mut self.sessions, session));
+                if let Some(live) = session
+                    && live.session.opened(flow.stream).is_err()
+                {
+                    flow.local.fail();
+                }
+            }
+            Local::Connected(stream) if edge.failed => {
+                flow.local.local = Local::Connected(stream);
+                flow.local.fail();
+            }
+            other => flow.local.local = other,
+        }
+        if flow.session.is_some() {
+            self.wake(id);
+        } else {
+            self.turn(id, side);
+        }
+    }
+
+    /// Serves a connection.
+    pub(super) fn pump_link<S: Side>(&mut self, id: usize, side: &mut S) {
+        let Some(link) = get(&mut self.links, id) else { return };
+        if let Some(session) = link.session {
+            self.ready.push(session);
+            return;
+        }
+        match link.greet(self.now) {
+            Ok(Some(greeting)) => side.greeted(id, &greeting, self),
+            Ok(None) if link.ends && link.socket.is_flushed() => {
+                // What was sent, the peer is to read.
+                let _ = host::socket::set_reset_on_close(&link.socket.stream, false);
+                self.close_link(id, "refused", side);
+            }
+            Ok(None) => {}
+            Err(why) => self.close_link(id, &why, side),
+        }
+    }
+
+    /// Removes a flow whose local socket is gone.
+    pub(super) fn end_flow<S: Side>(&mut self, id: usize, side: &mut S) {
+        let Some(mut flow) = self.flows.get_mut(id).and_then(Option::take) else { return };
+        flow.local.share = None;
+        self.freed[FLOW].push(id);
+        if let Some(live) = flow.session.and_then(|session| get(&mut self.sessions, session)) {
+            live.streams.remove(&flow.stream);
+            live.queue.retain(|queued| *queued != id);
+        }
+        side.flow_ended(id, flow.local.summary(self.role == Role::Near, self.now));
+    }
+
+    /// Ends a session: its flows are reset, except those that only deliver what they have.
+    pub(super) fn end_session<S: Side>(&mut self, id: usize, why: &str, side: &mut S) {
+        let Some(live) = self.sessions.get_mut(id).and_then(Option::take) else { return };
+        if let Some(link) = live.link {
+            if let Some(link) = get(&mut self.links, link) {
+                link.session = None;
+            }
+            self.close_link(link, why, side);
+        }
+        for flow_id in live.streams.into_values() {
+            let Some(flow) = get(&mut self.flows, flow_id) else { continue };
+            flow.session = None;
+            flow.is_queued = false;
+            if flow.has_ended_stream() && !flow.local.discards() {
+                continue;
+            }
+            if !flow.local.is_opened {
+                answer_refusal(&mut flow.local, Refusal::Unreachable);
+            }
+            flow.drop_local(FlowEnd::LaneFailed(why.to_owned()));
+            self.end_flow(flow_id, side);
+        }
+    }
+
+    /// Resets flows, gives up connections.
+    fn close_overdue<S: Side>(&mut self, side: &mut S) {
+        let now = self.now;
+        let idle = side.timeouts().idle;
+        let flows = self.flows.iter().enumerate();
+        let idle: Vec<usize> = flows
+            .filter_map(|(id, flow)| Some((id, flow.as_ref()?)))
+            .filter(|(_, flow)| now.saturating_duration_since(flow.local.last_active) >= idle)
+            .map(|(id, _)| id)
+            .collect();
+        for id in idle {
+            self.abort_flow(id, FlowEnd::IdleTimeout, side);
+        }
+        let links = self.links.iter().enumerate();
+        let overdue: Vec<(usize, &'static str)> =
+            links.filter_map(|(id, link)| Some((id, link.as_ref()?.overdue(now)?))).collect();
+        for (id, why) in overdue {
+            self.close_link(id, why, side);
+        }
+        for (id, live) in self.sessions.iter_mut().enumerate() {
+            let Some(live) = live else { continue };
+            let Some(link) = live.link.and_then(|link| get(&mut self.links, link)) else {
+                continue;
+            };
+            if now.saturating_duration_since(link.last_ping) >= PING_INTERVAL {
+                link.last_ping = now;
+                live.session.ping();
+                self.ready.push(id);
+            }
+        }
+    }
+
+    pub(super) fn abort_flow<S: Side>(&mut self, id: usize, end: FlowEnd, side: &mut S) {
+        let Some(flow) = get(&mut self.flows, id) else { return };
+        match flow.session.and_then(|session| get(&mut self.sessions, session)) {
+            Some(live) => flow.abort(&mut live.session, end),
+            None => flow.drop_local(end),
+        }
+        if let Some(session) = flow.session {
+            self.ready.push(session);
+        }
+        self.end_flow(id, side);
+    }
+
+    /// Asks a peer to acknowledge everything.
+    pub(super) fn ping(&mut self, id: usize) {
+        if let Some(live) = get(&mut self.sessions, id) {
+            live.session.ping();
+            self.ready.push(id);
+        }
+    }
+
+    fn stop<S: Side>(&mut self, side: &mut S) {
+        for id in 0..self.flows.len() {
+            let Some(flow) = get(&mut self.flows, id) else { continue };
+            flow.drop_local(FlowEnd::Stopped);
+            self.end_flow(id, side);
+        }
+        for id in 0..self.sessions.len() {
+            let is_over =
+                get(&mut self.sessions, id).is_some_and(|live| live.session.is_acknowledged());
+            let link = get(&mut self.sessions, id).and_then(|live| live.link);
+            if let Some(link) = link.and_then(|link| get(&mut self.links, link)).filter(|_| is_over)
+            {
+                let _ = host::socket::set_reset_on_close(&link.socket.stream, false);
+            }
+        }
+        self.links.clear();
+    }
+}
+
+#[cfg(test)]
+impl<J> Prepared<J> {
+    pub(crate) const fn engine(&mut self) -> &mut Engine {
+        &mut self.engine
+    }
+}

@@ -1,0 +1,270 @@
+//! Far's sessions: of each near box a few, bound to its key.
+
+use super::RESUME_TIMEOUT;
+use super::engine::{Engine, Side};
+use super::link::Link;
+use super::live::Live;
+use crate::Timeouts;
+use crate::address_share::AddressShares;
+use crate::connector::{Connector, Step, refusal};
+use crate::counters::Counters;
+use crate::event::Event;
+use crate::event_loop::{Inbox, Report, flow_ended};
+use crate::far::{FarConfig, NewLane};
+use crate::keys::KeyId;
+use crate::lane_socket::LaneSocket;
+use crate::local_flow::FlowSummary;
+use crate::resolver::{Answer, Resolver};
+use lane::{Carries, Preface, Refusal, Role, Target};
+use mux::{Hello, Session, Verdict, Welcome};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// Most sessions, in all and of one key; of one address at most seven times the room that is left. Each keeps at most 33 MiB that are not acknowledged, and
+/// 128 MiB for slow receivers.
+const MAX_SESSIONS: u64 = 8;
+const MAX_OF_KEY: usize = 4;
+/// Connections that have not said which session they are of.
+const MAX_UNGREETED: usize = 256;
+const PREFACE: Preface = Preface { carries: Carries::ManyFlows, compresses: false };
+
+/// What other threads hand over.
+pub(crate) enum Job {
+    Link(NewLane),
+    Resolved { flow: usize, number: u64, found: Result<Vec<SocketAddr>, Refusal> },
+}
+
+/// The sessions of far.
+pub(crate) struct FarSide<'a> {
+    config: &'a FarConfig,
+    inbox: Inbox<Job>,
+    counters: &'a Arc<Counters>,
+    report: Report<'a>,
+    connector: Connector,
+    /// Sessions by the address that began them.
+    by_address: AddressShares,
+}
+
+impl<'a> FarSide<'a> {
+    pub(crate) fn new(
+        config: &'a FarConfig,
+        resolver: Resolver,
+        inbox: Inbox<Job>,
+        counters: &'a Arc<Counters>,
+        report: Report<'a>,
+    ) -> Self {
+        let connector = Connector::new(Arc::clone(&config.policy), resolver);
+        let by_address = AddressShares::new(MAX_SESSIONS);
+        FarSide { config, inbox, counters, report, connector, by_address }
+    }
+
+    fn take(&self, flow: usize, step: Step, engine: &mut Engine) -> Option<Refusal> {
+        match step {
+            Step::Wait => None,
+            Step::Connect(stream) => {
+                engine.set_local(flow, stream);
+                None
+            }
+            Step::Refuse(refusal) => Some(refusal),
+        }
+    }
+
+    fn step(&mut self, flow: usize, step: Step, engine: &mut Engine) {
+        if let Some(refusal) = self.take(flow, step, engine) {
+            engine.refuse(flow, refusal, self);
+        }
+    }
+
+    /// The session of a `Hello`, new or resumed; with the answer to it.
+    fn find(
+        &self,
+        hello: &Hello,
+        key: Option<KeyId>,
+        peer: SocketAddr,
+        engine: &mut Engine,
+    ) -> Result<(usize, u64), Verdict> {
+        let found = engine.sessions().find(|(_, live)| live.id == hello.session && live.key == key);
+        let found = found.map(|(id, _)| id);
+        match (hello.resumes_at, found) {
+            (Some(_), Some(id)) => {
+                let live = engine.session(id).ok_or(Verdict::Unknown)?;
+                live.peer = peer;
+                Ok((id, live.session.received()))
+            }
+            (Some(_), None) | (None, Some(_)) => Err(Verdict::Unknown),
+            (None, None) => {
+                let of_key = engine.sessions().filter(|(_, live)| live.key == key).count();
+                if key.is_some() && of_key >= MAX_OF_KEY {
+                    return Err(Verdict::Busy);
+                }
+                let share = self.by_address.take(peer.ip()).map_err(|_| Verdict::Busy)?;
+                let session = Session::new(Role::Far);
+                let mut live = Live::new(session, hello.session, key, peer, engine.now);
+                live.share = Some(share);
+                Ok((engine.add_session(live), 0))
+            }
+        }
+    }
+
+    fn refused(&self, peer: SocketAddr, why: &str) {
+        (self.report)(Event::LaneRefused { peer, why: why.to_owned() });
+    }
+}
+
+impl Side for FarSide<'_> {
+    type Job = Job;
+
+    fn job(&mut self, job: Job, engine: &mut Engine) {
+        match job {
+            Job::Link(NewLane { stream, peer, tls, key, share, .. }) => {
+                if engine.links().filter(|link| link.session.is_none()).count() >= MAX_UNGREETED {
+                    return self.refused(peer, "too many connections without a session");
+                }
+                let socket = LaneSocket::accepted(stream, tls, Arc::clone(self.counters));
+                let mut link = Link::new(socket, peer, &PREFACE.encode(), Hello::BYTES, engine.now);
+                (link.key, link.share) = (key, Some(share));
+                engine.add_link(link, self);
+            }
+            Job::Resolved { flow, number, found } => {
+                let step = self.connector.resolved(flow, number, found, engine.now);
+                self.step(flow, step, engine);
+            }
+        }
+    }
+
+    fn greeted(&mut self, link: usize, greeting: &[u8], engine: &mut Engine) {
+        let Some((peer, key)) = engine.link(link).map(|link| (link.peer, link.key)) else { return };
+        let Some(hello) = greeting.try_into().ok().and_then(Hello::decode) else {
+            self.refused(peer, "it did not say which session it is of");
+            return engine.close_link(link, "refused", self);
+        };
+        let (verdict, found) = match self.find(&hello, key, peer, engine) {
+            Ok(found) => (Verdict::Accepted, Some(found)),
+            Err(verdict) => (verdict, None),
+        };
+        let resumes_at = found.map_or(0, |(_, received)| received);
+        let welcome = Welcome { verdict, resumes_at };
+        let Some(open) = engine.link(link) else { return };
+        open.socket.queue().extend_from_slice(&welcome.encode());
+        let Some((session, _)) = found else {
+            open.ends = true;
+            self.refused(
+                peer,
+                match verdict {
+                    Verdict::Busy => "too many sessions",
+                    Verdict::Accepted | Verdict::Unknown => "its session is unknown here",
+                },
+            );
+            return engine.pump_link(link, self);
+        };
+        let Some(live) = engine.session(session) else { return };
+        // Wrong offsets end the session, not only the connection.
+        if let Err(error) = live.session.resume(hello.resumes_at.unwrap_or_default()) {
+            self.refused(peer, &error.to_string());
+            engine.close_link(link, "refused", self);
+            return engine.end_session(session, &error.to_string(), self);
+        }
+        engine.attach(session, link, self);
+    }
+
+    fn open(&mut self, flow: usize, target: &Target, engine: &mut Engine) {
+        let Some(near) = engine.flow(flow).map(|flow| flow.local.peer.ip()) else { return };
+        let inbox = self.inbox.clone();
+        let answer = |number| -> Answer {
+            Box::new(move |found| inbox.put(Job::Resolved { flow, number, found }))
+        };
+        let step = self.connector.begin(flow, target, near, engine.now, answer);
+        self.step(flow, step, engine);
+    }
+
+    fn connect_failed(&mut self, flow: usize, error: &io::Error, engine: &mut Engine) {
+        let step = self.connector.failed(flow, refusal(error), engine.now);
+        self.step(flow, step, engine);
+    }
+
+    fn flow_ended(&mut self, flow: usize, summary: FlowSummary) {
+        self.connector.end(flow);
+        flow_ended(summary, self.counters, self.report);
+    }
+
+    fn link_lost(&mut self, _link: &Link, _why: &str, _engine: &mut Engine) {}
+
+    fn sweep(&mut self, drains: bool, engine: &mut Engine) -> bool {
+        let now = engine.now;
+        let lost: Vec<usize> = engine
+            .sessions()
+            .filter(|(_, live)| {
+                live.unlinked
+                    .is_some_and(|since| now.saturating_duration_since(since) >= RESUME_TIMEOUT)
+            })
+            .map(|(id, _)| id)
+            .collect();
+        for id in lost {
+            let why = "the connection between the boxes broke, and was not resumed within 30 s";
+            engine.end_session(id, why, self);
+        }
+        for flow in self.connector.late(now) {
+            let flow_of = engine.flow(flow);
+            if flow_of.is_some_and(|flow| flow.local.connected().is_none()) {
+                let step = self.connector.failed(flow, Refusal::TimedOut, now);
+                self.step(flow, step, engine);
+            } else {
+                self.connector.end(flow);
+            }
+        }
+        if !drains || engine.has_flows() {
+            return false;
+        }
+        // Near acknowledges what it has of the last flows; of a lost connection nobody does.
+        let kept: Vec<usize> = engine
+            .sessions()
+            .filter(|(_, live)| live.unlinked.is_none() && !live.session.is_acknowledged())
+            .map(|(id, _)| id)
+            .collect();
+        kept.iter().for_each(|id| engine.ping(*id));
+        kept.is_empty()
+    }
+
+    fn timeouts(&self) -> Timeouts {
+        self.config.timeouts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::engine;
+    use super::*;
+    use crate::Destinations;
+    use host::stop::StopFlag;
+    use mux::SessionId;
+
+    #[test]
+    fn no_address_has_all_sessions() {
+        let config = FarConfig {
+            keys: None,
+            policy: Arc::new(Destinations::new(Vec::new(), Box::new(|_| false))),
+            compresses: false,
+            timeouts: Timeouts::default(),
+            max_lanes: 100,
+            threads: 1,
+        };
+        let counters = Arc::default();
+        std::thread::scope(|scope| {
+            let resolver = Resolver::start(scope, &StopFlag::new()).unwrap();
+            let (mut prepared, inbox) = engine::prepare(Role::Far, &counters).unwrap();
+            let mut side = FarSide::new(&config, resolver, inbox, &counters, &|_| {});
+            let engine = prepared.engine();
+            let begin = |side: &FarSide<'_>, last: u8, id: u8, engine: &mut Engine| {
+                let hello = Hello { session: SessionId([id; 16]), resumes_at: None };
+                side.find(&hello, None, SocketAddr::from(([192, 0, 2, last], 1)), engine)
+            };
+            let begun: Vec<_> = (0..8).map(|id| begin(&side, 1, id, engine)).collect();
+            assert_eq!(begun.iter().filter(|one| one.is_ok()).count(), 7, "{begun:?}");
+            assert!(begin(&side, 2, 8, engine).is_ok());
+            assert_eq!(begin(&side, 3, 9, engine), Err(Verdict::Busy));
+            engine.end_session(0, "over", &mut side);
+            assert!(begin(&side, 3, 9, engine).is_ok());
+        });
+    }
+}

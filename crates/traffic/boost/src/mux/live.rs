@@ -1,0 +1,47 @@
+//! A session at this box: its connection, and the flows of its streams.
+
+use crate::address_share::ShareTicket;
+use crate::keys::KeyId;
+use mux::{Session, SessionId, StreamId};
+use std::collections::{HashMap, VecDeque};
+use std::net::SocketAddr;
+use std::time::Instant;
+
+/// A session at this box.
+pub(crate) struct Live {
+    pub(super) session: Session,
+    pub(super) id: SessionId,
+    /// The near box that it is of; `None`: plaintext.
+    pub(super) key: Option<KeyId>,
+    pub(super) peer: SocketAddr,
+    /// Far: counts it for the address of near that began it.
+    pub(super) share: Option<ShareTicket>,
+    pub(super) link: Option<usize>,
+    /// Since when it has no connection.
+    pub(super) unlinked: Option<Instant>,
+    pub(super) streams: HashMap<StreamId, usize>,
+    /// Flows that have something to do.
+    pub(super) queue: VecDeque<usize>,
+}
+
+impl Live {
+    pub(super) fn new(
+        session: Session,
+        id: SessionId,
+        key: Option<KeyId>,
+        peer: SocketAddr,
+        now: Instant,
+    ) -> Self {
+        Live {
+            session,
+            id,
+            key,
+            peer,
+            share: None,
+            link: None,
+            unlinked: Some(now),
+            streams: HashMap::new(),
+            queue: VecDeque::new(),
+        }
+    }
+}

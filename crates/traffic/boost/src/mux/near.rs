@@ -1,0 +1,297 @@
+//! Near's sessions: opens streams for flows, and connects again when a connection breaks.
+
+use super::RESUME_TIMEOUT;
+use super::engine::{Engine, Side};
+use super::link::Link;
+use super::live::Live;
+use super::mux_flow::answer_refusal;
+use crate::counters::Counters;
+use crate::event::Event;
+use crate::event_loop::{Report, flow_ended};
+use crate::lane_socket::LaneSocket;
+use crate::local_flow::{FlowEnd, FlowSummary, Local, LocalFlow};
+use crate::near::{ADDRESS_TIMEOUT, NearConfig, NewFlow};
+use crate::{Timeouts, sockets};
+use host::clock;
+use host::stop::StopFlag;
+use lane::{Carries, Preface, Refusal, Role, Target};
+use mux::{Hello, Session, SessionId, Verdict, Welcome};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Pauses between attempts to connect.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(3);
+/// A session that far has never taken is given up after so long.
+const BEGIN_TIMEOUT: Duration = Duration::from_secs(10);
+/// The preface and far's answer.
+const GREETING_BYTES: usize = Preface::BYTES + Welcome::BYTES;
+const PREFACE: Preface = Preface { carries: Carries::ManyFlows, compresses: false };
+
+/// The session of near, and its next connection.
+pub(crate) struct NearSide<'a> {
+    config: &'a NearConfig,
+    counters: &'a Arc<Counters>,
+    report: Report<'a>,
+    /// Raised once nobody is left who receives.
+    has_no_applications: StopFlag,
+    session: Option<usize>,
+    /// Far has taken the session.
+    has_begun: bool,
+    /// Flows of the session so far.
+    flows: u64,
+    link: Option<usize>,
+    pause: Duration,
+    retry_at: Instant,
+    /// Index of the address of far that is tried next.
+    address: usize,
+    /// Addresses that have failed one after another.
+    failed: usize,
+    is_reached: Option<bool>,
+}
+
+impl<'a> NearSide<'a> {
+    pub(crate) fn new(
+        config: &'a NearConfig,
+        counters: &'a Arc<Counters>,
+        report: Report<'a>,
+        has_no_applications: StopFlag,
+    ) -> Self {
+        NearSide {
+            config,
+            counters,
+            report,
+            has_no_applications,
+            session: None,
+            has_begun: false,
+            flows: 0,
+            link: None,
+            pause: FIRST_PAUSE,
+            retry_at: clock::now(),
+            address: 0,
+            failed: 0,
+            is_reached: None,
+        }
+    }
+
+    fn address(&self) -> SocketAddr {
+        let far = self.config.far.get(self.address % self.config.far.len().max(1)).copied();
+        far.unwrap_or_else(|| SocketAddr::from(([0, 0, 0, 0], 0)))
+    }
+
+    /// The session, which begins with the first flow.
+    fn session(&mut self, engine: &mut Engine) -> Result<usize, String> {
+        if let Some(session) = self.session {
+            return Ok(session);
+        }
+        let id = SessionId(host::random::secret().map_err(|error| error.to_string())?);
+        let session = Session::new(Role::Near);
+        let live = Live::new(session, id, None, self.address(), engine.now);
+        let session = engine.add_session(live);
+        self.session = Some(session);
+        (self.has_begun, self.flows) = (false, 0);
+        Ok(session)
+    }
+
+    /// Begins a connection, unless one is there or a pause is on.
+    fn connect(&mut self, engine: &mut Engine) {
+        if self.link.is_some() || engine.now < self.retry_at {
+            return;
+        }
+        let far = self.address();
+        if let Err(why) = self.try_connect(far, engine) {
+            self.unreachable(far, &why, engine);
+        }
+    }
+
+    fn try_connect(&mut self, far: SocketAddr, engine: &mut Engine) -> Result<(), String> {
+        let session = self.session(engine)?;
+        let Some(live) = engine.session(session) else { return Ok(()) };
+        let resumes_at = self.has_begun.then(|| live.session.received());
+        let hello = Hello { session: live.id, resumes_at };
+        let key = self.config.key.as_ref();
+        let tls = key.map(crate::PairKey::client).transpose();
+        let tls = tls.map_err(|error| error.to_string())?.map(Box::new);
+        let preamble = key.map(crate::PairKey::preamble).unwrap_or_default();
+        let stream =
+            sockets::connect_lane(far, &self.config.options).map_err(|error| error.to_string())?;
+        let socket = LaneSocket::connecting(stream, tls, preamble, Arc::clone(self.counters));
+        let greeting = [&PREFACE.encode()[..], &hello.encode()].concat();
+        let mut link = Link::new(socket, far, &greeting, GREETING_BYTES, engine.now);
+        if !self.has_begun && self.config.far.len() > 1 {
+            link.timeout = ADDRESS_TIMEOUT;
+        }
+        // It cannot be greeted or lost before it has connected.
+        self.link = engine.add_link(link, self);
+        if self.link.is_none() {
+            return Err("the system has no room for another connection".to_owned());
+        }
+        Ok(())
+    }
+
+    /// Goes on to the next address; after a pause once every address has failed. A session that has not
+    /// begun then ends, as its flows would only wait for the same.
+    fn unreachable(&mut self, far: SocketAddr, why: &str, engine: &mut Engine) {
+        self.address = self.address.wrapping_add(1);
+        self.failed += 1;
+        if self.failed < self.config.far.len() {
+            self.retry_at = engine.now;
+            return;
+        }
+        self.failed = 0;
+        self.retry_at = engine.now + self.pause;
+        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+        if self.is_reached.replace(false) != Some(false) {
+            (self.report)(Event::FarUnreachable { far, why: why.to_owned() });
+        }
+        if !self.has_begun {
+            self.drop_session(why, engine);
+        }
+    }
+
+    fn drop_session(&mut self, why: &str, engine: &mut Engine) {
+        let Some(session) = self.session.take() else { return };
+        engine.end_session(session, why, self);
+        // One that has not begun to carry it.
+        if let Some(link) = self.link.take() {
+            engine.close_link(link, why, self);
+        }
+    }
+
+    /// Takes far's answer.
+    fn welcomed(&mut self, greeting: &[u8], engine: &mut Engine) -> Result<(), String> {
+        let (preface, rest) = greeting.split_first_chunk().ok_or("it sent no preface")?;
+        let preface = Preface::decode(*preface).map_err(|error| error.to_string())?;
+        if preface.carries != Carries::ManyFlows {
+            return Err("it does not carry many flows over one connection".to_owned());
+        }
+        let welcome = rest.try_into().ok().and_then(Welcome::decode).ok_or("it sent no answer")?;
+        let Some(session) = self.session else { return Ok(()) };
+        match welcome.verdict {
+            Verdict::Accepted => {}
+            Verdict::Unknown => return Err("the far box no longer has the session".to_owned()),
+            Verdict::Busy => return Err("the far box has too many sessions".to_owned()),
+        }
+        let Some(live) = engine.session(session) else { return Ok(()) };
+        live.session.resume(welcome.resumes_at).map_err(|error| error.to_string())
+    }
+}
+
+impl Side for NearSide<'_> {
+    type Job = NewFlow;
+
+    fn job(&mut self, flow: NewFlow, engine: &mut Engine) {
+        let NewFlow { stream, peer, target, negotiation, early, share } = flow;
+        let mut local = LocalFlow::new(Local::Connected(stream), peer, target, engine.now);
+        (local.negotiation, local.share) = (Some(negotiation), Some(share));
+        let opened = self.session(engine).map_err(|why| (Refusal::Unreachable, why));
+        let opened = opened.and_then(|session| {
+            let busy = || (Refusal::Busy, "too many flows in one session".to_owned());
+            let live = engine.session(session).ok_or_else(busy)?;
+            let stream = live.session.open(&local.target).map_err(|_| busy())?;
+            // At most 16 KiB, which is the credit of a new stream.
+            live.session.send(stream, &early).map_err(|_| busy())?;
+            Ok((session, stream))
+        });
+        match opened {
+            Ok((session, stream)) => {
+                local.to_lane.bytes += early.len() as u64;
+                local.to_lane.wan_bytes += early.len() as u64;
+                self.counters.to_lane.add(early.len());
+                if self.flows > 0 {
+                    self.counters.reused.increment();
+                }
+                self.flows += 1;
+                engine.add_flow(session, stream, local);
+                self.connect(engine);
+            }
+            Err((refusal, why)) => {
+                answer_refusal(&mut local, refusal);
+                let summary = local.summary(true, engine.now);
+                let end = FlowEnd::LaneFailed(why);
+                flow_ended(FlowSummary { end, ..summary }, self.counters, self.report);
+            }
+        }
+    }
+
+    fn greeted(&mut self, link: usize, greeting: &[u8], engine: &mut Engine) {
+        let Some(far) = engine.link(link).map(|link| link.peer) else { return };
+        if let Err(why) = self.welcomed(greeting, engine) {
+            engine.close_link(link, &why, self);
+            let had_begun = self.has_begun;
+            self.unreachable(far, &why, engine);
+            // One that has not begun may be taken at the next address.
+            if had_begun {
+                self.drop_session(&why, engine);
+            }
+            return;
+        }
+        let Some(session) = self.session else { return };
+        (self.has_begun, self.pause, self.failed) = (true, FIRST_PAUSE, 0);
+        if self.is_reached.replace(true) != Some(true) {
+            (self.report)(Event::FarReached { far });
+        }
+        engine.attach(session, link, self);
+    }
+
+    fn open(&mut self, _flow: usize, _target: &Target, _engine: &mut Engine) {}
+
+    fn connect_failed(&mut self, _flow: usize, _error: &io::Error, _engine: &mut Engine) {}
+
+    fn flow_ended(&mut self, _flow: usize, summary: FlowSummary) {
+        flow_ended(summary, self.counters, self.report);
+    }
+
+    fn link_lost(&mut self, link: &Link, why: &str, engine: &mut Engine) {
+        self.link = None;
+        // A peer that is not one of the protocol has ended it.
+        if self.session.is_some_and(|session| engine.session(session).is_none()) {
+            self.session = None;
+        }
+        if link.session.is_some() {
+            // The next one is connected at once.
+            self.retry_at = engine.now;
+        } else if !link.is_greeted() {
+            self.unreachable(link.peer, why, engine);
+        }
+    }
+
+    fn sweep(&mut self, drains: bool, engine: &mut Engine) -> bool {
+        let now = engine.now;
+        if self.has_no_applications.is_raised() {
+            engine.leave(self);
+        }
+        let unlinked = self.session.and_then(|session| engine.session(session)?.unlinked);
+        if let Some(since) = unlinked {
+            let limit = if self.has_begun { RESUME_TIMEOUT } else { BEGIN_TIMEOUT };
+            if now.saturating_duration_since(since) >= limit {
+                let text = if self.has_begun {
+                    "the connection between the boxes broke, and was not resumed within 30 s"
+                } else {
+                    "no connection to the far box in time"
+                };
+                self.drop_session(text, engine);
+            }
+        }
+        let is_kept = |live: &mut Live| !live.session.is_acknowledged();
+        let keeps =
+            self.session.is_some_and(|session| engine.session(session).is_some_and(is_kept));
+        let wants_link = self.session.is_some() || self.config.lanes > 0;
+        if wants_link && (!drains || engine.has_flows() || keeps) {
+            self.connect(engine);
+        }
+        if drains && !engine.has_flows() && keeps {
+            // Far acknowledges what it has of the last flows.
+            if let Some(session) = self.session {
+                engine.ping(session);
+            }
+        }
+        !engine.has_flows() && !keeps
+    }
+
+    fn timeouts(&self) -> Timeouts {
+        self.config.timeouts
+    }
+}

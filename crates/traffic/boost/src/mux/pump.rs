@@ -1,0 +1,220 @@
+//! A turn of a session: what has arrived, flows, what is to be sent.
+
+use super::UNSENT_LIMIT;
+use super::engine::{Engine, Side, get};
+use super::live::Live;
+use super::mux_flow::{Progress, answer_refusal};
+use crate::local_flow::{FlowEnd, Local, LocalFlow};
+use crate::relay::SCRATCH_BYTES;
+use lane::{Refusal, Role};
+use mux::session::Received;
+use mux::{Event, StreamId};
+use std::io::{self, Write};
+
+/// Rounds of a session before others have their turn.
+const MAX_ROUNDS: usize = 16;
+/// Bytes of a flow before others have their turn.
+const TURN_BYTES: usize = 32 << 10;
+
+impl Engine {
+    /// Near: leaves the flows to far that wait for nothing but what their targets send.
+    pub(super) fn leave<S: Side>(&mut self, side: &mut S) {
+        for id in 0..self.flows.len() {
+            let Some(flow) = get(&mut self.flows, id).filter(|flow| flow.may_leave()) else {
+                continue;
+            };
+            let live = flow.session.and_then(|session| get(&mut self.sessions, session));
+            flow.leave(live.map(|live| &mut live.session));
+            self.ready.extend(flow.session);
+            self.end_flow(id, side);
+        }
+    }
+
+    /// Serves a session: what has arrived, flows, what is to be sent.
+    pub(super) fn pump<S: Side>(&mut self, id: usize, side: &mut S) {
+        for _ in 0..MAX_ROUNDS {
+            let mut progress = self.receive(id, side);
+            progress |= self.run_flows(id, side);
+            progress |= self.transmit(id, side);
+            if !progress {
+                return;
+            }
+        }
+        self.ready.push(id);
+    }
+
+    /// Reads one buffer from the connection. True if there was anything.
+    fn receive<S: Side>(&mut self, id: usize, side: &mut S) -> bool {
+        let Some(live) = get(&mut self.sessions, id) else { return false };
+        let Some(link_id) = live.link else { return false };
+        let Some(link) = get(&mut self.links, link_id) else { return false };
+        let result = match link.check() {
+            Ok(()) if !link.socket.readable => return false,
+            Ok(()) => link.socket.read(&mut self.scratch).map_err(|error| error.to_string()),
+            Err(why) => Err(why),
+        };
+        match result {
+            Ok(None) => false,
+            Ok(Some(count @ 1..)) => {
+                link.last_heard = self.now;
+                let scratch = std::mem::take(&mut self.scratch);
+                self.process(id, scratch.get(..count).unwrap_or_default(), side);
+                self.scratch = scratch;
+                true
+            }
+            Ok(Some(_)) => {
+                self.close_link(link_id, "the other box closed the connection", side);
+                true
+            }
+            Err(why) => {
+                self.close_link(link_id, &why, side);
+                true
+            }
+        }
+    }
+
+    fn process<S: Side>(&mut self, id: usize, mut input: &[u8], side: &mut S) {
+        while !input.is_empty() {
+            let Some(live) = get(&mut self.sessions, id) else { return };
+            let Received { used, event } = match live.session.receive(input) {
+                Ok(received) => received,
+                Err(error) => return self.end_session(id, &error.to_string(), side),
+            };
+            let (piece, rest) = input.split_at(used.min(input.len()));
+            input = rest;
+            match event {
+                Some(Event::Data(stream, count)) => {
+                    let payload = piece.get(piece.len().saturating_sub(count)..);
+                    let flow =
+                        live.streams.get(&stream).and_then(|flow| get(&mut self.flows, *flow));
+                    if let Some(flow) = flow {
+                        let payload = payload.unwrap_or_default();
+                        flow.arrived(&mut live.session, payload, &self.counters, self.now);
+                    }
+                }
+                Some(event) => self.act(id, event, side),
+                None => {}
+            }
+        }
+    }
+
+    fn act<S: Side>(&mut self, id: usize, event: Event, side: &mut S) {
+        let Some(live) = get(&mut self.sessions, id) else { return };
+        let of = |stream: StreamId, live: &Live| live.streams.get(&stream).copied();
+        match event {
+            Event::Open(stream, target) => {
+                let local = LocalFlow::new(Local::Awaited, live.peer, target.clone(), self.now);
+                let is_full = live.session.is_full();
+                let flow = self.add_flow(id, stream, local);
+                self.counters.flows.increment();
+                self.counters.active_flows.increment();
+                if is_full {
+                    self.refuse(flow, Refusal::Busy, side);
+                } else {
+                    side.open(flow, &target, self);
+                }
+            }
+            Event::Opened(stream) => {
+                let Some(flow_id) = of(stream, live) else { return };
+                let Some(flow) = get(&mut self.flows, flow_id) else { return };
+                flow.local.is_opened = true;
+                let reply = flow.local.negotiation.take().map(|mut it| it.opened());
+                let reply = reply.unwrap_or_default();
+                // It is short, and the first that the application gets.
+                let takes = flow.local.connected().is_none_or(|mut stream| {
+                    stream.write(&reply).is_ok_and(|count| count == reply.len())
+                });
+                if !reply.is_empty() && !takes {
+                    flow.local.fail();
+                }
+                self.wake(flow_id);
+            }
+            Event::Refused(stream, refusal) => {
+                let Some(flow_id) = of(stream, live) else { return };
+                let Some(flow) = get(&mut self.flows, flow_id) else { return };
+                answer_refusal(&mut flow.local, refusal);
+                flow.abort(&mut live.session, FlowEnd::Refused(refusal));
+                self.end_flow(flow_id, side);
+            }
+            Event::Reset(stream) => {
+                let Some(flow_id) = of(stream, live) else { return live.session.reset(stream) };
+                let Some(flow) = get(&mut self.flows, flow_id) else { return };
+                flow.abort(&mut live.session, FlowEnd::PeerReset);
+                self.end_flow(flow_id, side);
+            }
+            Event::End(stream) => {
+                let Some(flow_id) = of(stream, live) else { return live.session.end(stream) };
+                if let Some(flow) = get(&mut self.flows, flow_id) {
+                    flow.local.to_local.has_end = true;
+                }
+                self.wake(flow_id);
+            }
+            Event::StopSending(stream) => {
+                live.session.end(stream);
+                let Some(flow_id) = of(stream, live) else { return };
+                if let Some(flow) = get(&mut self.flows, flow_id) {
+                    flow.local.to_lane.has_fin = true;
+                }
+                self.wake(flow_id);
+            }
+            Event::Writable(stream) => {
+                if let Some(flow) = of(stream, live) {
+                    self.wake(flow);
+                }
+            }
+            Event::Data(..) | Event::Pong => {}
+        }
+    }
+
+    /// Gives turns to flows while the session takes bytes. True if any had one.
+    fn run_flows<S: Side>(&mut self, id: usize, side: &mut S) -> bool {
+        let mut progress = false;
+        while let Some(live) = get(&mut self.sessions, id)
+            && live.session.unsent() < UNSENT_LIMIT
+            && live.session.has_room()
+            && let Some(flow) = live.queue.pop_front()
+        {
+            progress = true;
+            self.turn(flow, side);
+        }
+        progress
+    }
+
+    /// One turn of a flow.
+    pub(super) fn turn<S: Side>(&mut self, id: usize, side: &mut S) {
+        let Some(flow) = get(&mut self.flows, id) else { return };
+        flow.is_queued = false;
+        let live = flow.session.and_then(|session| get(&mut self.sessions, session));
+        let session = live.map(|live| &mut live.session);
+        let at_far = self.role == Role::Far;
+        let scratch = self.scratch.get_mut(..TURN_BYTES).unwrap_or_default();
+        match flow.turn(session, at_far, scratch, &self.counters, self.now) {
+            Progress::Waiting => {}
+            Progress::Again => self.wake(id),
+            Progress::Over => self.end_flow(id, side),
+        }
+    }
+
+    /// Sends what the connection takes. True if it took anything.
+    fn transmit<S: Side>(&mut self, id: usize, side: &mut S) -> bool {
+        let Some(live) = get(&mut self.sessions, id) else { return false };
+        let Some(link_id) = live.link else { return false };
+        let Some(link) = get(&mut self.links, link_id) else { return false };
+        let mut progress = false;
+        let mut send = || -> io::Result<()> {
+            while link.socket.flush()? && live.session.unsent() > 0 {
+                let next = live.session.outgoing();
+                let piece = next.get(..SCRATCH_BYTES).unwrap_or(next);
+                let count = piece.len();
+                link.socket.send_copied(piece)?;
+                live.session.transmitted(count);
+                progress = true;
+            }
+            Ok(())
+        };
+        if let Err(error) = send() {
+            self.close_link(link_id, &error.to_string(), side);
+        }
+        progress
+    }
+}
