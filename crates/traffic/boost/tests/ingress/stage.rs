@@ -7,6 +7,7 @@ use boost::{
     Ending, Event, Far, FarConfig, LaneOptions, Listener, Near, NearConfig, PairKey, Proxy,
     Timeouts, keys, sockets,
 };
+use host::clock;
 use host::netlink::Netlink;
 use host::netns::{self, NetNs};
 use host::sandbox::{self, Ended};
@@ -185,6 +186,12 @@ fn addresses() {
     netlink.bring_up(lo, None, None).unwrap();
     for address in SERVERS.into_iter().chain([NAME_SERVER]) {
         netlink.add_address(lo, address.parse().unwrap()).unwrap();
+    }
+    // The kernel makes an IPv6 address usable in a work queue of its own.
+    let until = clock::now() + Duration::from_secs(20);
+    while UdpSocket::bind((SERVERS[1], 0)).is_err() {
+        assert!(clock::now() < until, "{} is still tentative", SERVERS[1]);
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 

@@ -106,7 +106,7 @@ fn assert_reason(drawn: &Drawn, now: &BoostOption, option: &BoostOption) {
         BoostReason::LineFull => {
             option.kind == BoostKind::Edge || expected(now).max(expected(option)) >= 0.8 * path
         }
-        BoostReason::Loss => drawn.loss > 0.2,
+        BoostReason::Loss => drawn.loss > 0.0 && expected(option) < path,
         BoostReason::ProgramWindow => link.program_window.is_some(),
         BoostReason::Lan => link.window.is_some() || drawn.request.settings.lan_rate.is_some(),
         BoostReason::BoxCpu => {
