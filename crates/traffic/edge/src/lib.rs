@@ -7,7 +7,7 @@
 //!       Connections <── stub_status, a Unix socket <───────┘
 //! ```
 //!
-//! The configuration is text from checked values: [`configuration`] has no other input. nginx never
+//! The configuration is text from checked values: [`configuration()`] has no other input. nginx never
 //! outlives the process that started it.
 
 mod access_log;
