@@ -6,6 +6,7 @@
 //! crates and prints their results.
 
 mod ask;
+mod congestion_name;
 mod console;
 #[cfg(test)]
 mod documented;

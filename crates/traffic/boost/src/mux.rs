@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   local sockets ──> Session ──> Link ══ TCP, TLS ══ Link <── Session <── local sockets
-//!                        │ bytes that are not acknowledged, sent again on the next link
+//!                        │ unacknowledged bytes, retransmitted on the next link
 //! ```
 //!
 //! A thread of its own carries all sessions of a box. Near has one session at a time; far has one for

@@ -1,5 +1,5 @@
-//! The bytes of one direction that the peer has not acknowledged: those that were not sent yet, and
-//! those that are sent again on the next connection.
+//! The bytes of one direction that the peer has not acknowledged: unsent ones, and those in flight,
+//! which are retransmitted on the next connection.
 
 use crate::session::MuxError;
 use std::collections::VecDeque;

@@ -464,7 +464,7 @@ impl Session {
                     return Err(MuxError::Backwards);
                 }
                 self.last_ack = offset;
-                // One that is sent again says less than the greeting of its connection has.
+                // A retransmitted one is behind the offset in the greeting of its connection.
                 if offset > self.log.start() {
                     self.log.acknowledge(offset)?;
                 }

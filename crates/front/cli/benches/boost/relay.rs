@@ -96,7 +96,7 @@ fn carry(port: u16, target: &TcpListener, bytes: u64) -> Fallible<f64> {
     carry_piece(port, target, bytes, &vec![7; 1 << 18])
 }
 
-/// The same with a piece of 256 KiB that is sent again and again.
+/// The same with one buffer of 256 KiB, written repeatedly.
 pub(crate) fn carry_piece(
     port: u16,
     target: &TcpListener,

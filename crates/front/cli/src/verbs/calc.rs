@@ -1,7 +1,6 @@
 //! `longhaul calc`: calculators for paths, each with its equation.
 
 mod cdn;
-mod congestion;
 mod distance;
 mod line;
 mod loss;

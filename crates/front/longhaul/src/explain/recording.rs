@@ -56,11 +56,7 @@ pub struct ExplainedConnection {
 pub(super) fn explain(path: &Path, which: Option<&str>) -> Result<Explained, Problem> {
     let recording = store::load_recording(path).map_err(unreadable)?;
     let head = &recording.head;
-    let mut all: Vec<(&RecordedConnection, Transfer)> = recording
-        .connections
-        .iter()
-        .filter_map(|one| Some((one, watch::transfer(&one.who, &one.samples, Some(head))?)))
-        .collect();
+    let mut all = with_traffic(&recording);
     if all.is_empty() {
         return Err(unreadable(format!(
             "{} contains no connection with traffic; record for longer",
@@ -80,6 +76,13 @@ pub(super) fn explain(path: &Path, which: Option<&str>) -> Result<Explained, Pro
     }))
 }
 
+/// The connections with traffic.
+fn with_traffic(recording: &store::Recording) -> Vec<(&RecordedConnection, Transfer)> {
+    let transfer =
+        |one: &RecordedConnection| watch::transfer(&one.who, &one.samples, Some(&recording.head));
+    recording.connections.iter().filter_map(|one| Some((one, transfer(one)?))).collect()
+}
+
 /// The connections with traffic, the largest first, or the one that was selected, each with the
 /// lower one of its ports.
 pub(crate) fn transfers(
@@ -87,12 +90,7 @@ pub(crate) fn transfers(
     which: Option<&str>,
 ) -> Result<Vec<(super::Transfer, Option<u16>)>, Problem> {
     let recording = store::load_recording(path).map_err(unreadable)?;
-    let head = &recording.head;
-    let mut all: Vec<(&RecordedConnection, Transfer)> = recording
-        .connections
-        .iter()
-        .filter_map(|one| Some((one, watch::transfer(&one.who, &one.samples, Some(head))?)))
-        .collect();
+    let mut all = with_traffic(&recording);
     if let Some(which) = which {
         let selected = select(&all, which)?;
         all = vec![all.swap_remove(selected)];

@@ -1,11 +1,12 @@
 //! `longhaul boost plan`: what would accelerate a transfer, by how much, and why not.
 
+use crate::congestion_name::CongestionName;
 use crate::console::{self, Console};
 use crate::failure::{DONE, Failure, Outcome};
 use crate::ratio::ratio;
 use crate::stop;
 use crate::verbs::probe_args::seconds;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use longhaul::boost::plan::{
     self, PlanEvent, PlanRequest, PlanSettings, PlanSource, PlannedLink, PlannedTarget,
 };
@@ -91,24 +92,6 @@ Examples:
   longhaul boost plan trace.pcap --rate 1gbit     its largest TCP streams
   longhaul boost plan iperf3.json --json
   longhaul boost plan --link geo --compressible 2.5 --edge-rtt 4ms";
-
-/// A congestion control with an equation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum CongestionName {
-    Reno,
-    Cubic,
-    Bbr,
-}
-
-impl From<CongestionName> for Congestion {
-    fn from(name: CongestionName) -> Self {
-        match name {
-            CongestionName::Reno => Congestion::Reno,
-            CongestionName::Cubic => Congestion::Cubic,
-            CongestionName::Bbr => Congestion::Bbr,
-        }
-    }
-}
 
 pub(super) fn run(args: &PlanArgs, console: &mut Console) -> Outcome {
     let request = request(args)?;

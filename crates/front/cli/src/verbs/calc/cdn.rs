@@ -1,7 +1,7 @@
 //! `calc cdn`.
 
 use super::MSS;
-use super::congestion::CongestionName;
+use crate::congestion_name::CongestionName;
 use clap::Args;
 use longhaul::calc::{CalcRequest, CdnQuestion};
 use units::{BitRate, ByteCount, LossRatio, Rtt};

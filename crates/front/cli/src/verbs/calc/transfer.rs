@@ -1,7 +1,7 @@
 //! `calc transfer`.
 
 use super::MSS;
-use super::congestion::CongestionName;
+use crate::congestion_name::CongestionName;
 use clap::Args;
 use longhaul::calc::Transfer;
 use longhaul::calc::{CalcRequest, TransferQuestion};

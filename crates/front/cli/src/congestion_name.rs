@@ -1,10 +1,11 @@
-//! Congestion controls with an equation.
+//! Congestion control as a flag's value.
 
 use clap::ValueEnum;
 use longhaul::calc::Congestion;
 
+/// A congestion control with an equation.
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub(super) enum CongestionName {
+pub(crate) enum CongestionName {
     Reno,
     Cubic,
     Bbr,
