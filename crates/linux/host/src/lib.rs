@@ -72,7 +72,6 @@ mod sys;
 pub mod sysctl;
 pub mod tcp_info;
 pub mod terminal;
-pub mod tied_child;
 pub mod tproxy;
 pub mod train_sizes;
 pub mod transmit_times;

@@ -1,7 +1,9 @@
-//! A program in a process group of its own, with its CPU time once it has ended.
+//! A program in a process group of its own, which does not outlive this process, with its CPU time
+//! once it has ended.
 
 use crate::cpu::{ProcessCpu, from_timeval};
 use crate::{clock, signals, sys};
+use rustix::process::Signal;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -10,8 +12,6 @@ use std::time::Duration;
 
 /// Interval at which its end is looked for.
 const POLL: Duration = Duration::from_millis(2);
-const TERM: i32 = 15;
-const KILL: i32 = 9;
 
 /// How a program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +22,9 @@ pub struct GroupEnd {
     pub cpu: ProcessCpu,
 }
 
-/// A running program. When it ends, or this is dropped, the rest of its group is killed.
+/// A running program. When it ends, or this is dropped, the rest of its group is killed. However this
+/// process ends, the kernel sends SIGTERM to the program (`PR_SET_PDEATHSIG`), which should then end
+/// what it has started.
 #[derive(Debug)]
 pub struct ProcessGroup {
     process: libc::pid_t,
@@ -31,15 +33,22 @@ pub struct ProcessGroup {
 
 impl ProcessGroup {
     /// Starts the program; signals of the terminal do not reach it. The second value has the pipes
-    /// that `command` asks for; it is not to be waited for.
+    /// that `command` asks for; it is not to be waited for. To be called by a thread that lives longer
+    /// than the program: the kernel's signal is sent when that thread ends.
     ///
     /// # Errors
     /// The system error.
     pub fn start(command: &mut Command) -> io::Result<(Self, Child)> {
-        // SAFETY: a system call only.
+        let parent = std::process::id();
+        // SAFETY: between fork and exec only system calls are made, on plain numbers.
         unsafe {
-            command.pre_exec(|| {
+            command.pre_exec(move || {
                 signals::unblock();
+                rustix::process::set_parent_process_death_signal(Some(Signal::TERM))?;
+                // If the parent died before that call, the signal never comes.
+                if std::os::unix::process::parent_id() != parent {
+                    libc::_exit(1);
+                }
                 Ok(())
             });
         }
@@ -56,7 +65,7 @@ impl ProcessGroup {
         if self.end.is_none() && self.has_ended()? {
             // Before it is waited for, as its number is its own until then.
             // SAFETY: plain numbers.
-            unsafe { libc::kill(-self.process, KILL) };
+            unsafe { libc::kill(-self.process, libc::SIGKILL) };
             self.end = Some(self.collect()?);
         }
         Ok(self.end)
@@ -108,11 +117,11 @@ impl ProcessGroup {
     /// # Errors
     /// As [`ProcessGroup::poll`].
     pub fn terminate(&mut self, grace: Duration) -> io::Result<GroupEnd> {
-        self.signal(self.process, TERM);
+        self.signal(self.process, signals::TERMINATE);
         if let Some(end) = self.wait(grace, &|| false)? {
             return Ok(end);
         }
-        self.signal(-self.process, KILL);
+        self.signal(-self.process, libc::SIGKILL);
         loop {
             if let Some(end) = self.wait(grace, &|| false)? {
                 return Ok(end);
@@ -131,7 +140,7 @@ impl ProcessGroup {
 
 impl Drop for ProcessGroup {
     fn drop(&mut self) {
-        self.signal(-self.process, KILL);
+        self.signal(-self.process, libc::SIGKILL);
         while let Ok(None) = self.poll() {
             std::thread::sleep(POLL);
         }
@@ -166,7 +175,7 @@ mod tests {
         let (mut group, mut child) = shell("sleep 1000 & sleep 1000");
         assert_eq!(group.wait(Duration::ZERO, &|| false).unwrap(), None);
         assert_eq!(group.wait(LONG, &|| true).unwrap(), None);
-        assert_eq!(group.terminate(LONG).unwrap().status.signal(), Some(TERM));
+        assert_eq!(group.terminate(LONG).unwrap().status.signal(), Some(signals::TERMINATE));
         // The one in the background held the pipe as well.
         let mut rest = Vec::new();
         child.stdout.take().unwrap().read_to_end(&mut rest).unwrap();
@@ -177,5 +186,22 @@ mod tests {
         let (group, mut child) = shell("trap '' TERM; sleep 1000");
         drop(group);
         child.stdout.take().unwrap().read_to_end(&mut rest).unwrap();
+    }
+
+    #[test]
+    fn it_ends_with_the_thread_that_started_it() {
+        let (mut group, _child) = std::thread::spawn(|| shell("exec sleep 1000")).join().unwrap();
+        let end = group.wait(LONG, &|| false).unwrap().unwrap();
+        assert_eq!(end.status.signal(), Some(signals::TERMINATE));
+    }
+
+    #[test]
+    fn what_a_killed_program_leaves_is_killed() {
+        use std::io::Read;
+        let (mut group, mut child) = shell("sleep 1000 & sleep 1000");
+        // SAFETY: plain numbers; it has not been waited for.
+        unsafe { libc::kill(group.process, libc::SIGKILL) };
+        assert!(group.wait(LONG, &|| false).unwrap().is_some());
+        child.stdout.take().unwrap().read_to_end(&mut Vec::new()).unwrap();
     }
 }

@@ -195,9 +195,10 @@ fn clients() -> String {
 }
 
 fn cache(of: &EdgeConfig) -> String {
+    // Below the user's directory, as nginx makes it one of its workers' user.
     let directory = match &of.cache {
-        CacheDirectory::Private => "cache",
-        CacheDirectory::At(path) => path.as_str(),
+        CacheDirectory::Private => "cache".to_owned(),
+        CacheDirectory::At(path) => format!("{}/objects", path.as_str()),
     };
     let mut text = format!(
         "    proxy_cache_path {directory} levels=1:2 keys_zone=edge:32m max_size={} inactive=30d \
@@ -249,20 +250,18 @@ fn server(of: &EdgeConfig) -> String {
 
 fn caching(of: &EdgeConfig) -> String {
     let (origin, lock) = (&of.origin, of.lock_time().as_secs());
-    // The URI as it is forwarded: with a prefix nginx decodes and encodes it again.
-    let uri = if origin.prefix().is_empty() { "$request_uri" } else { "$uri$is_args$args" };
     let slice = match of.slice {
         Some(size) => format!(
             "            # Objects are fetched and stored in slices, so that a range does not fetch \
              the whole.\n            slice {};\n            proxy_set_header Range $slice_range;\n            \
              # nginx cannot renew a slice in the background: the request would have no range.\n            \
              proxy_cache_background_update off;\n            proxy_cache_key \
-             '{origin} {uri} $slice_range';\n",
+             '{origin} $request_uri $slice_range';\n",
             size.bytes()
         ),
         None => format!(
             "            proxy_cache_background_update on;\n            proxy_cache_key \
-             '{origin} {uri}';\n"
+             '{origin} $request_uri';\n"
         ),
     };
     let fresh = of.fresh.map_or(String::new(), |time| {

@@ -8,7 +8,7 @@ use host::clock;
 use host::directory::{Directory, Trust};
 use host::identity;
 use host::lock::lock;
-use host::tied_child::TiedChild;
+use host::process_group::ProcessGroup;
 use std::fs::Permissions;
 use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
@@ -38,6 +38,8 @@ const MAX_MESSAGES: usize = 64;
 /// Names in the private directory.
 const CONFIGURATION: &str = "edge.conf";
 const STATUS_SOCKET: &str = "status.sock";
+/// What others need of a directory to pass through it.
+const PASSABLE: u32 = 0o001;
 
 /// Why there is no edge.
 #[derive(Debug, thiserror::Error)]
@@ -72,7 +74,7 @@ pub fn program() -> Option<PathBuf> {
 /// A running nginx. Its thread must not end before it.
 #[derive(Debug)]
 pub struct Nginx {
-    process: TiedChild,
+    group: ProcessGroup,
     totals: Arc<Mutex<Totals>>,
     messages: Receiver<String>,
     readers: Vec<JoinHandle<()>>,
@@ -101,11 +103,11 @@ impl Nginx {
         let mut command = command(&program, &path);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let failed = |error: io::Error| EdgeError::Ended(format!("cannot be started: {error}"));
-        let mut process = TiedChild::start(&mut command).map_err(failed)?;
+        let (group, mut child) = ProcessGroup::start(&mut command).map_err(failed)?;
         let totals = Arc::<Mutex<Totals>>::default();
         let (sender, messages) = sync_channel(MAX_MESSAGES);
         let mut readers = Vec::new();
-        let (out, err) = (process.process().stdout.take(), process.process().stderr.take());
+        let (out, err) = (child.stdout.take(), child.stderr.take());
         if let Some(out) = out {
             let totals = Arc::clone(&totals);
             readers.push(reader(out, move |line| lock(&totals).add(line)).map_err(failed)?);
@@ -115,7 +117,7 @@ impl Nginx {
         }
         let status_socket = path.join(STATUS_SOCKET);
         let mut nginx =
-            Nginx { process, totals, messages, readers, status_socket, _directory: directory };
+            Nginx { group, totals, messages, readers, status_socket, _directory: directory };
         nginx.wait_until_listening()?;
         Ok(nginx)
     }
@@ -148,7 +150,7 @@ impl Nginx {
 
     /// Returns true once it has ended by itself.
     pub fn has_ended(&mut self) -> bool {
-        !matches!(self.process.ended(), Ok(None))
+        !matches!(self.group.poll(), Ok(None))
     }
 
     /// What it has served until now. A request is added when it ends.
@@ -174,8 +176,8 @@ impl Nginx {
     ///
     /// # Errors
     /// The system error.
-    pub fn stop(self) -> io::Result<Totals> {
-        self.process.terminate(END)?;
+    pub fn stop(mut self) -> io::Result<Totals> {
+        self.group.terminate(END)?;
         for reader in self.readers {
             // Its pipe has ended; the thread does not panic.
             let _ = reader.join();
@@ -189,13 +191,40 @@ impl Nginx {
 /// nginx's workers have another user if this one is root, and must pass through it.
 fn private_directory(config: &EdgeConfig) -> io::Result<TempDir> {
     if let CacheDirectory::At(path) = &config.cache {
-        Directory::create(Path::new(path.as_str()), Trust::Owner)?;
+        cache_directory(Path::new(path.as_str()))?;
     }
     let mode = if identity::is_root() { 0o711 } else { 0o700 };
     tempfile::Builder::new()
         .prefix("longhaul-edge-")
         .permissions(Permissions::from_mode(mode))
         .tempdir()
+}
+
+/// The directory in which nginx makes that of its cache. If this is root, nginx gives the latter to the
+/// user of its workers, so that nobody else may replace a component of the path, and the workers must
+/// pass through each.
+fn cache_directory(path: &Path) -> io::Result<()> {
+    if !identity::is_root() {
+        return Directory::create(path, Trust::Owner).map(drop);
+    }
+    let parent = path.parent().filter(|parent| parent.is_dir());
+    let parent = parent.ok_or_else(|| {
+        io::Error::other(format!("{} has no directory to be made in", path.display()))
+    })?;
+    Directory::create(path, Trust::RootOnly)?;
+    std::fs::set_permissions(path, Permissions::from_mode(0o711))?;
+    let is_closed = |path: &&Path| {
+        !path.metadata().is_ok_and(|found| found.permissions().mode() & PASSABLE == PASSABLE)
+    };
+    match parent.ancestors().find(is_closed) {
+        None => Ok(()),
+        Some(closed) => {
+            let closed = closed.display();
+            Err(io::Error::other(format!(
+                "nginx's workers cannot pass through {closed}; chmod o+x {closed}"
+            )))
+        }
+    }
 }
 
 fn command(program: &Path, directory: &Path) -> Command {
@@ -212,13 +241,13 @@ fn check(program: &Path, directory: &Path) -> Result<(), EdgeError> {
     let mut command = command(program, directory);
     command.args(["-t", "-q"]).stdout(Stdio::null()).stderr(Stdio::piped());
     let failed = |error: io::Error| EdgeError::Ended(format!("cannot be started: {error}"));
-    let mut process = TiedChild::start(&mut command).map_err(failed)?;
+    let (mut group, mut child) = ProcessGroup::start(&mut command).map_err(failed)?;
     let (sender, messages) = sync_channel(MAX_MESSAGES);
-    let err = process.process().stderr.take();
+    let err = child.stderr.take();
     let reader = err.map(|err| reader(err, move |line| send(&sender, line)));
     let reader = reader.transpose().map_err(failed)?;
-    match process.wait_at_most(CHECK).map_err(failed)? {
-        Some(status) if status.success() => return Ok(()),
+    match group.wait(CHECK, &|| false).map_err(failed)? {
+        Some(end) if end.status.success() => return Ok(()),
         Some(_) => {}
         None => {
             let text = format!("the check takes more than {} s", CHECK.as_secs());

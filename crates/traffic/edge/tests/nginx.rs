@@ -7,7 +7,7 @@ use edge::{
     Totals, configuration,
 };
 use host::clock;
-use host::tied_child::TiedChild;
+use host::process_group::ProcessGroup;
 use libtest_mimic::{Arguments, Trial};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -19,11 +19,13 @@ use units::ByteCount;
 
 type Test = (&'static str, fn());
 
-const TESTS: [Test; 5] = [
+const TESTS: [Test; 7] = [
     ("objects_are_fetched_once_and_outlive_their_origin", objects),
     ("a_range_fetches_its_slices_only", ranges),
     ("waiting_clients_fetch_nothing", waiting),
     ("credentials_methods_and_loops_are_no_business_of_the_cache", refused),
+    ("names_that_differ_in_an_encoded_character_are_two_objects", keys),
+    ("a_directory_keeps_objects_and_root_takes_none_that_others_can_replace", kept),
     ("what_nginx_refuses_is_said", errors),
 ];
 
@@ -53,7 +55,7 @@ fn free() -> SocketAddr {
 
 /// nginx with a file of 200 kB, which is fresh for a second, and its log of requests.
 struct Origin {
-    process: TiedChild,
+    group: ProcessGroup,
     address: SocketAddr,
     folder: TempDir,
 }
@@ -75,9 +77,9 @@ impl Origin {
         std::fs::write(folder.path().join("o.conf"), text).unwrap();
         let mut command = Command::new(edge::program().unwrap());
         command.args(["-p", "./", "-c", "o.conf", "-e", "stderr"]).current_dir(folder.path());
-        let process = TiedChild::start(command.stderr(Stdio::null())).unwrap();
+        let (group, _) = ProcessGroup::start(command.stderr(Stdio::null())).unwrap();
         until(|| TcpStream::connect(address).is_ok());
-        Origin { process, address, folder }
+        Origin { group, address, folder }
     }
 
     /// The bytes of bodies that it has sent.
@@ -146,7 +148,7 @@ fn totals(nginx: &Nginx, requests: u64) -> Totals {
 
 /// Cold, warm, expired, and without its origin.
 fn objects() {
-    let origin = Origin::start();
+    let mut origin = Origin::start();
     let (nginx, edge) = origin.edge();
     let ask = |expected: &str| {
         let (status, head, body) = ask(edge, "GET /file", "");
@@ -159,7 +161,7 @@ fn objects() {
     std::thread::sleep(Duration::from_millis(2100));
     ask("fwd=stale; fwd-status=304");
     assert_eq!(origin.sent().iter().sum::<u64>(), 200_000);
-    origin.process.terminate(WAIT).unwrap();
+    origin.group.terminate(WAIT).unwrap();
     std::thread::sleep(Duration::from_millis(2100));
     ask("hit; detail=stale");
     let totals = totals(&nginx, 4);
@@ -202,6 +204,52 @@ fn waiting() {
     assert_eq!(origin.sent().iter().sum::<u64>(), 200_000);
     let totals = totals(&nginx, 20);
     assert_eq!((totals.with(CacheStatus::Miss), totals.from_cache()), (1, 19));
+}
+
+/// Objects whose names differ in an encoded character only, behind a prefix.
+fn keys() {
+    let origin = Origin::start();
+    let behind = format!("http://{}/slow", origin.address).parse().unwrap();
+    let config = EdgeConfig { origin: behind, ..origin.config() };
+    let _nginx = Nginx::start(&config).unwrap();
+    for (request, status) in [("GET /file?a=b", 200), ("GET /file%3Fa=b", 404)] {
+        assert_eq!(ask(config.listen, request, "").0, status, "{request}");
+    }
+}
+
+/// A directory that keeps objects over a restart.
+fn kept() {
+    let origin = Origin::start();
+    // Root takes no directory below one that others can write to.
+    let base = if host::identity::is_root() { "/run".into() } else { std::env::temp_dir() };
+    let folder = tempfile::Builder::new()
+        .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .tempdir_in(base)
+        .unwrap();
+    let path = folder.path().join("cache").display().to_string();
+    let config = EdgeConfig {
+        cache: CacheDirectory::At(path.parse().unwrap()),
+        fresh: Some(Duration::from_secs(600)),
+        ..origin.config()
+    };
+    for expected in ["fwd=uri-miss", "fwd=stale; fwd-status=304"] {
+        let nginx = Nginx::start(&config).unwrap();
+        let (status, head, body) = ask(config.listen, "GET /file", "");
+        assert_eq!((status, cache_status(&head), body == pattern()), (200, expected, true));
+        // The origin's objects are fresh for a second.
+        std::thread::sleep(Duration::from_millis(2100));
+        nginx.stop().unwrap();
+    }
+    assert_eq!(origin.sent().iter().sum::<u64>(), 200_000);
+    if host::identity::is_root() {
+        for (name, why) in
+            [("/tmp/longhaul-edge-cache", "writable"), ("/run/none/cache", "no directory")]
+        {
+            let cache = CacheDirectory::At(name.parse().unwrap());
+            let error = Nginx::start(&EdgeConfig { cache, ..origin.config() }).unwrap_err();
+            assert!(error.to_string().contains(why), "{error}");
+        }
+    }
 }
 
 fn refused() {

@@ -63,7 +63,7 @@ fn whole_objects_are_renewed_in_the_background() {
     let text = configuration(&whole, Output::Files);
     for directive in [
         "proxy_cache_background_update on;",
-        "proxy_cache_key 'https://[2001:db8::1]/pub/data $uri$is_args$args';",
+        "proxy_cache_key 'https://[2001:db8::1]/pub/data $request_uri';",
         "proxy_cache_lock_age 3600s;",
         "proxy_cache_valid 200 206 301 600s;",
         "proxy_pass https://origin/pub/data/;",
@@ -74,7 +74,10 @@ fn whole_objects_are_renewed_in_the_background() {
     ] {
         has(&text, directive);
     }
-    assert!(!text.contains("$slice_range") && text.contains("proxy_cache_path /var/cache/edge "));
+    assert!(
+        !text.contains("$slice_range")
+            && text.contains("proxy_cache_path /var/cache/edge/objects ")
+    );
 }
 
 #[test]
