@@ -178,14 +178,16 @@ impl<'a> Prepared<'a> {
             // An edge has nginx open its listeners once before, to check them.
             let says_so = self.program.origin.is_none() || self.origin.is_none();
             match listening {
+                Listening::Yes | Listening::NotYet if stop.is_raised() => {
+                    return Err(AttemptError::Interrupted);
+                }
                 Listening::Yes if !says_so && !server.output().contains("\"listening\"") => {
-                    if clock::now() >= give_up || stop.is_raised() {
+                    if clock::now() >= give_up {
                         break format!("is not ready after {} s", LISTEN.as_secs());
                     }
                     std::thread::sleep(POLL);
                 }
                 Listening::Yes => return Ok(server),
-                Listening::NotYet if stop.is_raised() => return Err(AttemptError::Interrupted),
                 Listening::NotYet if clock::now() < give_up => {}
                 Listening::NotYet => {
                     break format!("is not listening after {} s", LISTEN.as_secs());

@@ -107,11 +107,12 @@ pub fn run(schedule: BoostSchedule, runner: &mut dyn BoostRunner) -> Result<Boos
     for (number, is_boosted) in (1..).zip(alternating(schedule.repeats)) {
         let way = if is_boosted { BoostWay::Boosted } else { BoostWay::Direct };
         runner.report(BoostProgress::Run { way, number, of });
-        let run = runner.run(way)?;
-        // A truncated run is not comparable.
+        let run = runner.run(way);
+        // A truncated run is not comparable, whether it ended or could not begin.
         if runner.is_stopped() {
             return Ok(BoostRuns { interrupted: true, ..done });
         }
+        let run = run?;
         runner.report(BoostProgress::Ended(&run));
         done.runs.push(run);
         fails_both_ways(&done.runs)?;

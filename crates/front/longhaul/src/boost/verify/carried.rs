@@ -3,6 +3,10 @@
 use crate::{Fault, Problem};
 use serde::Deserialize;
 use std::path::Path;
+use units::ByteCount;
+
+/// The most bytes of a report.
+const MAX_REPORT: ByteCount = ByteCount::from_bytes(1 << 20);
 
 /// The members of a [`crate::boost::BoostDocument`] that count here.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
@@ -26,7 +30,8 @@ impl Carried {
         let lost = |error: String| {
             Problem::new(Fault::Internal, format!("the report of the near box: {error}"))
         };
-        let text = std::fs::read_to_string(file).map_err(|error| lost(error.to_string()))?;
+        let text = host::file::read_text_bounded(file, MAX_REPORT);
+        let text = text.map_err(|error| lost(error.to_string()))?;
         serde_json::from_str(&text).map_err(|error| lost(error.to_string()))
     }
 

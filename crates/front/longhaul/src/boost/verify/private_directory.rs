@@ -1,9 +1,9 @@
 //! A temporary directory of this user alone, for reports, keys and plans of a verification.
 
 use crate::{Fault, Problem};
-use std::fs::OpenOptions;
+use std::fs::{OpenOptions, Permissions};
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::PathBuf;
 use tempfile::TempDir;
 
@@ -16,7 +16,8 @@ impl PrivateDirectory {
     /// # Errors
     /// The system error.
     pub(super) fn new() -> Result<Self, Problem> {
-        let made = tempfile::tempdir();
+        let permissions = Permissions::from_mode(0o700);
+        let made = tempfile::Builder::new().permissions(permissions).tempdir();
         let made = made.map_err(|error| {
             Problem::new(Fault::Host, format!("no temporary directory: {error}"))
         })?;

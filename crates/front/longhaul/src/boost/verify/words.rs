@@ -2,7 +2,7 @@
 
 use super::request::{BoostVerifyRequest, VerifiedTest};
 use crate::boost::BoxSettings;
-use crate::boost::program::NameServer;
+use crate::boost::program::{NameServer, ProgramRequest};
 use crate::{Fault, Problem};
 use std::ffi::OsString;
 use std::path::Path;
@@ -63,6 +63,7 @@ pub(super) fn boosted(
             if boost.settings.insecure {
                 words.push("--insecure".into());
             }
+            lanes(&mut words, boost);
         }
     }
     if boost.name_server == NameServer::Near {
@@ -77,6 +78,20 @@ pub(super) fn boosted(
     words.push("--".into());
     words.extend_from_slice(command);
     Ok(words)
+}
+
+/// What the flows share, and what is compressed, towards a far box.
+fn lanes(words: &mut Vec<OsString>, boost: &ProgramRequest) {
+    if boost.mux {
+        words.push("--mux".into());
+    }
+    compression(words, &boost.settings);
+}
+
+fn compression(words: &mut Vec<OsString>, settings: &BoxSettings) {
+    if settings.compress {
+        words.push("--compress".into());
+    }
 }
 
 /// Congestion control and buffers of lanes.
@@ -112,6 +127,7 @@ pub(super) fn near(
     flag(&mut words, "--interface", device);
     flag(&mut words, "--transparent", ports);
     flag(&mut words, "--lanes", request.boost.lanes.to_string());
+    lanes(&mut words, &request.boost);
     settings(&mut words, &request.boost.settings);
     Ok(words)
 }
@@ -121,6 +137,7 @@ pub(super) fn far(request: &BoostVerifyRequest, key: &Path) -> Result<Vec<OsStri
     let mut words = with(own()?, &["boost", "far", "--listen", "0.0.0.0:7425"]);
     flag(&mut words, "--key-file", key);
     flag(&mut words, "--allow", "0.0.0.0/0:*");
+    compression(&mut words, &request.boost.settings);
     settings(&mut words, &request.boost.settings);
     Ok(words)
 }
@@ -136,4 +153,36 @@ pub(super) fn cubic(test: &VerifiedTest) -> Result<Vec<OsString>, Problem> {
     let at = words.len().saturating_sub(2);
     words.splice(at..at, ["-C".into(), "cubic".into()]);
     Ok(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn what_is_verified_is_what_was_asked_for() {
+        let mut request = BoostVerifyRequest::default();
+        request.boost.far = Some("192.0.2.1".to_owned());
+        let said = |request: &BoostVerifyRequest| {
+            let file = Path::new("file");
+            let own = [
+                boosted(request, &["true".into()], file).unwrap(),
+                near(request, "near0", "all", file).unwrap(),
+                far(request, file).unwrap(),
+            ];
+            own.map(|words| {
+                ["--mux", "--compress"].map(|flag| words.iter().any(|word| word == flag))
+            })
+        };
+        assert_eq!(said(&request), [[false, false]; 3]);
+        request.boost.mux = true;
+        assert_eq!(said(&request), [[true, false], [true, false], [false, false]]);
+        request.boost.mux = false;
+        request.boost.settings.compress = true;
+        assert_eq!(said(&request), [[false, true]; 3]);
+        // Without a far box there are no lanes.
+        request.boost.far = None;
+        assert!(!said(&request)[0][1]);
+    }
 }
