@@ -114,7 +114,7 @@ pub enum BoostVerdict {
 pub struct CubicHarm {
     /// Seconds of each of its tests.
     pub seconds: f64,
-    /// Tests of each kind.
+    /// Completed tests of each kind, at least.
     pub rounds: u32,
     /// Median of its goodput without another flow.
     pub alone_bps: BitRate,

@@ -177,7 +177,7 @@ fn harm(rounds: u32, runner: &mut dyn BoostRunner, done: &mut BoostRuns) -> Resu
             }
         }
     }
-    done.harm = compare::harm(&rates, seconds, rounds);
+    done.harm = compare::harm(&rates, seconds);
     Ok(())
 }
 

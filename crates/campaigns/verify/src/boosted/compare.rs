@@ -205,13 +205,14 @@ fn interval(gain: &BoostGain) -> String {
 
 /// The harm by the goodputs of the CUBIC flow alone, beside the direct and beside the boosted
 /// transfer. `None` without one of them.
-pub(super) fn harm(rates: &[Vec<f64>; 3], seconds: f64, rounds: u32) -> Option<CubicHarm> {
+pub(super) fn harm(rates: &[Vec<f64>; 3], seconds: f64) -> Option<CubicHarm> {
+    let completed = rates.iter().map(Vec::len).min().unwrap_or_default();
     let [alone, direct, boosted] = rates.each_ref().map(|rates| statistics::median(rates));
     let (alone, direct, boosted) = (alone.filter(|alone| *alone > 0.0)?, direct?, boosted?);
     let rate = BitRate::from_bps_f64;
     Some(CubicHarm {
         seconds,
-        rounds,
+        rounds: u32::try_from(completed).unwrap_or(u32::MAX),
         alone_bps: rate(alone),
         beside_direct_bps: rate(direct),
         beside_boosted_bps: rate(boosted),

@@ -1,6 +1,7 @@
 //! The schedule and the statistics, with runs from a list in virtual time.
 
 use super::*;
+use problem::Fault;
 use record::{BoostMeasure, BoostVerdict, BoostVerification};
 use units::ByteCount;
 
@@ -11,6 +12,8 @@ struct Script {
     goodput_bps: Option<[u64; 2]>,
     /// Goodput of the CUBIC flow alone, beside direct, beside boosted.
     cubic: [u64; 3],
+    /// So many of the flow's tests fail first.
+    lost: u32,
     now_s: f64,
     /// The time at which the user interrupts it.
     stop_s: f64,
@@ -24,6 +27,7 @@ impl Script {
             times: [some(direct), some(boosted)],
             goodput_bps: None,
             cubic: [90_000_000, 45_000_000, 18_000_000],
+            lost: 0,
             now_s: 0.0,
             stop_s: f64::INFINITY,
             log: String::new(),
@@ -44,6 +48,10 @@ impl BoostRunner for Script {
     fn run(&mut self, way: BoostWay) -> Result<BoostRun, Problem> {
         let time = self.times[index(way)].pop().expect("as many as are run");
         self.now_s += time.unwrap_or(1.0);
+        if way == BoostWay::Boosted && self.is_stopped() {
+            // Its box does not get ready.
+            return Err(Problem::new(Fault::Interrupted, "interrupted"));
+        }
         Ok(BoostRun {
             way,
             seconds: time.unwrap_or(1.0),
@@ -58,6 +66,10 @@ impl BoostRunner for Script {
 
     fn cubic(&mut self, beside: Option<BoostWay>, seconds: f64) -> Result<BitRate, Problem> {
         self.now_s += seconds;
+        if self.lost > 0 {
+            self.lost -= 1;
+            return Err(Problem::new(Fault::Host, "lost"));
+        }
         Ok(BitRate::from_bps(self.cubic[beside.map_or(0, |way| 1 + index(way))]))
     }
 
@@ -147,8 +159,11 @@ fn harm_is_the_share_of_a_cubic_flow_that_is_taken_away() {
     let harm = found.harm.unwrap();
     assert_eq!((harm.direct, harm.boosted), (0.5, 0.8));
     // Within the shorter of the two transfers.
-    assert_eq!(harm.seconds, 16.0);
+    assert_eq!((harm.seconds, harm.rounds), (16.0, 2));
     assert!(found.sentence.ends_with("harm 0.50 and 0.80."), "{}", found.sentence);
+    let mut lost = Script { lost: 1, ..Script::new(&[40.0; 2], &[20.0; 2]) };
+    let found = lost.verify(2, 2);
+    assert_eq!((found.harm.unwrap().rounds, found.notes.len()), (1, 1));
     let mut short = Script::new(&[4.0; 2], &[1.0; 2]);
     let found = short.verify(2, 2);
     assert_eq!((short.log.as_str(), found.harm), ("ABBA", None));
