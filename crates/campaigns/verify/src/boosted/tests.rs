@@ -177,4 +177,8 @@ fn an_interruption_leaves_what_was_measured() {
     let found = script.verify(4, 1);
     assert!(found.interrupted);
     assert_eq!(found.runs.len(), 3, "the fourth was cut off");
+    let mut script = Script { stop_s: 14.0, ..Script::new(&[10.0; 4], &[5.0; 4]) };
+    let found = script.verify(4, 1);
+    assert!(found.interrupted);
+    assert_eq!(found.runs.len(), 1, "the second could not begin");
 }
