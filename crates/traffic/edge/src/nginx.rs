@@ -303,3 +303,16 @@ fn reader(
         }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Temporary directories are below one that others can write to.
+    #[test]
+    fn root_takes_no_directory_that_others_can_replace() {
+        let folder = tempfile::tempdir().unwrap();
+        let made = cache_directory(&folder.path().canonicalize().unwrap().join("cache"));
+        assert_eq!(made.is_err(), identity::is_root(), "{made:?}");
+    }
+}
