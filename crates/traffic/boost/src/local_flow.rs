@@ -6,6 +6,7 @@ use crate::ingress::Negotiation;
 use host::edge_poller::Edge;
 use host::splice::Pipe;
 use lane::{Reduction, Refusal, Target, Uncompressed};
+use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
@@ -96,8 +97,7 @@ pub(crate) struct ToLane {
 pub(crate) struct ToLocal {
     pub(crate) pipe: Option<Pipe>,
     /// Bytes that were copied and that the socket has not taken.
-    pub(crate) queue: Vec<u8>,
-    pub(crate) written: usize,
+    pub(crate) queue: VecDeque<u8>,
     /// The last run was long: splice(2) pays.
     pub(crate) is_bulk: bool,
     /// The peer has sent `End`.
@@ -110,7 +110,7 @@ pub(crate) struct ToLocal {
 }
 
 impl ToLocal {
-    pub(crate) const fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.queue.is_empty() && self.pipe.is_none()
     }
 }
@@ -213,7 +213,7 @@ impl LocalFlow {
             }
         };
         self.delivered(count, counters, now);
-        self.to_local.queue.extend_from_slice(payload.get(count..).unwrap_or_default());
+        self.to_local.queue.extend(payload.get(count..).unwrap_or_default());
         count
     }
 
@@ -232,10 +232,11 @@ impl LocalFlow {
             return held.pipe.as_mut().map_or(Ok(0), |pipe| pipe.drain(stream));
         }
         let mut stream = stream;
-        let count = stream.write(held.queue.get(held.written..).unwrap_or_default())?;
-        held.written += count;
-        if held.written >= held.queue.len() {
-            (held.queue, held.written) = (Vec::new(), 0);
+        let (next, _) = held.queue.as_slices();
+        let count = stream.write(next)?;
+        held.queue.drain(..count);
+        if held.queue.is_empty() {
+            held.queue = VecDeque::new();
         }
         Ok(count)
     }
@@ -256,6 +257,47 @@ impl LocalFlow {
             uncompressed: self.to_lane.reduction.uncompressed(),
             duration: now.saturating_duration_since(self.began),
             end: self.end.clone().unwrap_or(FlowEnd::Stopped),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use host::clock;
+    use socket2::SockRef;
+    use std::io::Read;
+    use std::net::TcpListener;
+
+    #[test]
+    fn a_receiver_that_never_catches_up_leaves_no_more_held_than_was_not_written() {
+        const HELD: usize = 1 << 20;
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        SockRef::from(&listener).set_recv_buffer_size(64 << 10).unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        SockRef::from(&stream).set_send_buffer_size(64 << 10).unwrap();
+        stream.set_nonblocking(true).unwrap();
+        let (mut peer, address) = listener.accept().unwrap();
+        let target = "example.com:443".parse().unwrap();
+        let (counters, now) = (Counters::default(), clock::now());
+        let mut flow = LocalFlow::new(Local::Connected(stream), address, target, now);
+        let (mut sent, mut got, mut buffer) = (0_usize, 0_usize, vec![0; 64 << 10]);
+        let piece = |from: usize, count: usize| -> Vec<u8> {
+            (from..from + count).map(|offset| (offset % 251) as u8).collect()
+        };
+        let mut unwritten = HELD - flow.deliver(&piece(sent, HELD), &counters, now);
+        sent += HELD;
+        while sent < 8 * HELD {
+            let count = peer.read(&mut buffer).unwrap();
+            assert_eq!(buffer[..count], piece(got, count));
+            got += count;
+            // What was written is credit for as much.
+            let written = flow.write_held().unwrap_or_default();
+            unwritten -= written;
+            assert!(unwritten > 0, "the receiver has caught up");
+            unwritten += written - flow.deliver(&piece(sent, written), &counters, now);
+            sent += written;
+            assert_eq!(flow.to_local.queue.len(), unwritten);
         }
     }
 }

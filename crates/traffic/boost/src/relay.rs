@@ -20,6 +20,7 @@ use crate::local_flow::{FlowEnd, FlowSummary, Local, LocalFlow};
 use crate::pipes::PipePool;
 use host::edge_poller::Edge;
 use lane::{Block, Lane, Message, Preface, Reduction, Refusal, Role, Target};
+use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::Instant;
@@ -446,7 +447,7 @@ impl Relay {
         if !flow.is_gone() {
             return Ok(false);
         }
-        flow.to_local.queue = Vec::new();
+        flow.to_local.queue = VecDeque::new();
         if let Some(pipe) = flow.to_local.pipe.take() {
             tools.pipes.put(pipe);
         }

@@ -61,7 +61,7 @@ pub enum Event {
     Data(StreamId, usize),
     /// The peer's direction has ended (FIN).
     End(StreamId),
-    /// The peer's direction was aborted (RST).
+    /// The peer has aborted the stream (RST), possibly after the end of its direction.
     Reset(StreamId),
     /// Far: near takes nothing any more; this direction is to be ended.
     StopSending(StreamId),
@@ -237,10 +237,11 @@ impl Session {
         usize::try_from(credit).unwrap_or(usize::MAX).min(room)
     }
 
-    /// Sends payload, within [`Session::may_send`].
+    /// Sends payload, within [`Session::may_send`]. Only the stream's credit is checked, not
+    /// [`Session::has_room`].
     ///
     /// # Errors
-    /// It is more than that, or the stream has ended.
+    /// It is more than the credit, or the direction has ended.
     pub fn send(&mut self, id: StreamId, payload: &[u8]) -> Result<(), MuxError> {
         for piece in payload.chunks(MAX_DATA) {
             let stream = self.streams.get_mut(&id).ok_or(MuxError::UnknownStream)?;
@@ -260,16 +261,21 @@ impl Session {
         }
     }
 
-    /// Aborts the stream: what still arrives is discarded.
+    /// Aborts the stream (RST), after [`Session::end`] too: what still arrives is discarded.
     pub fn reset(&mut self, id: StreamId) {
         let Some(stream) = self.streams.get_mut(&id) else { return };
+        let is_known = stream.discards() || stream.receiving == Phase::Ended;
         stream.discard();
         if stream.sending != Phase::Ended {
             self.put(&Frame::Reset(id));
             self.end_sending(id);
-        } else {
-            self.forget(id);
+            return;
         }
+        // The peer would go on to send.
+        if !is_known {
+            self.put(&Frame::Reset(id));
+        }
+        self.forget(id);
     }
 
     /// Near, after [`Session::end`]: what still arrives is discarded, and far is to send no more. It
@@ -429,15 +435,20 @@ impl Session {
                 self.end_receiving(id);
                 Event::End(id)
             }
-            Frame::Reset(id) => {
-                let stream = self.stream(id)?;
-                if stream.receiving == Phase::Ended {
-                    return Err(MuxError::OutOfOrder);
+            Frame::Reset(id) => match self.streams.get_mut(&id) {
+                Some(stream) => {
+                    stream.discard();
+                    if stream.receiving == Phase::Ended {
+                        self.forget(id);
+                    } else {
+                        self.end_receiving(id);
+                    }
+                    Event::Reset(id)
                 }
-                stream.discard();
-                self.end_receiving(id);
-                Event::Reset(id)
-            }
+                // It has crossed the end of the stream.
+                None if id <= self.last => return Ok(None),
+                None => return Err(MuxError::UnknownStream),
+            },
             Frame::StopSending(id) => match self.streams.get(&id) {
                 Some(stream) if !is_far || stream.receiving != Phase::Ended => {
                     return Err(MuxError::OutOfOrder);

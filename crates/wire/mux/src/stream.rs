@@ -126,6 +126,11 @@ impl Stream {
         Some(self.receive_limit)
     }
 
+    /// True once nobody takes what arrives.
+    pub(crate) const fn discards(&self) -> bool {
+        self.discards
+    }
+
     /// The rest is discarded: nothing more is delivered, and no credit granted.
     pub(crate) const fn discard(&mut self) {
         self.consumed = self.received;

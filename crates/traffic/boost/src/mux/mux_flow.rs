@@ -5,6 +5,7 @@ use crate::local_flow::{FlowEnd, Local, LocalFlow};
 use crate::relay::answer;
 use lane::Refusal;
 use mux::{Session, StreamId};
+use std::collections::VecDeque;
 use std::io::{ErrorKind, Read};
 use std::net::Shutdown;
 use std::time::Instant;
@@ -140,7 +141,7 @@ impl MuxFlow {
     pub(super) fn drop_local(&mut self, end: FlowEnd) {
         self.local.local = Local::Gone;
         self.local.end.get_or_insert(end);
-        self.local.to_local.queue = Vec::new();
+        self.local.to_local.queue = VecDeque::new();
     }
 
     /// Delivers payload that has arrived; the peer gets credit for what the socket takes.
