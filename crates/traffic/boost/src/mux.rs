@@ -13,6 +13,7 @@
 //! | `link` | one connection, and the greeting on it |
 //! | `live` | a session, its connection, its flows |
 //! | `mux_flow` | one flow: bytes between its local socket and its stream |
+//! | `slots` | numbered places for them |
 //! | `engine` | sockets, sessions and flows of the thread |
 //! | `pump` | a turn of a session |
 //! | `near` | opens streams, connects again |
@@ -25,6 +26,7 @@ mod live;
 mod mux_flow;
 pub(crate) mod near;
 mod pump;
+mod slots;
 
 use std::time::Duration;
 

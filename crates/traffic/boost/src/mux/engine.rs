@@ -3,6 +3,7 @@
 use super::link::{Link, PING_INTERVAL};
 use super::live::Live;
 use super::mux_flow::{MuxFlow, answer_refusal};
+use super::slots::Slots;
 use crate::counters::Counters;
 use crate::event_loop::{Ending, Inbox};
 use crate::local_flow::{FlowEnd, FlowSummary, Local, LocalFlow};
@@ -55,20 +56,14 @@ pub(crate) trait Side {
 pub(crate) struct Engine {
     pub(super) role: Role,
     pub(super) poller: EdgePoller,
-    pub(super) links: Vec<Option<Link>>,
-    pub(super) sessions: Vec<Option<Live>>,
-    pub(super) flows: Vec<Option<MuxFlow>>,
-    /// Numbers that were freed before this round, and in it: an event of the old one may still come.
-    pub(super) free: [Vec<usize>; 2],
-    pub(super) freed: [Vec<usize>; 2],
+    pub(super) links: Slots<Link>,
+    pub(super) sessions: Slots<Live>,
+    pub(super) flows: Slots<MuxFlow>,
     pub(super) ready: Vec<usize>,
     pub(super) scratch: Vec<u8>,
     pub(super) counters: Arc<Counters>,
     pub(super) now: Instant,
 }
-
-const LINK: usize = 0;
-const FLOW: usize = 1;
 
 /// A thread that is to run.
 pub(crate) struct Prepared<J> {
@@ -89,11 +84,9 @@ pub(crate) fn prepare<J>(
         let engine = Engine {
             role,
             poller,
-            links: Vec::new(),
-            sessions: Vec::new(),
-            flows: Vec::new(),
-            free: [Vec::new(), Vec::new()],
-            freed: [Vec::new(), Vec::new()],
+            links: Slots::new(),
+            sessions: Slots::new(),
+            flows: Slots::new(),
             ready: Vec::new(),
             scratch: vec![0; SCRATCH_BYTES],
             counters: Arc::clone(counters),
@@ -133,20 +126,8 @@ impl<J: Send> Prepared<J> {
     }
 }
 
-/// Puts something in the first free place.
-fn insert<T>(all: &mut Vec<Option<T>>, free: &mut Vec<usize>, value: T) -> usize {
-    let id = free.pop().unwrap_or_else(|| {
-        all.push(None);
-        all.len() - 1
-    });
-    if let Some(place) = all.get_mut(id) {
-        *place = Some(value);
-    }
-    id
-}
-
-pub(super) fn get<T>(all: &mut [Option<T>], id: usize) -> Option<&mut T> {
-    all.get_mut(id)?.as_mut()
+const fn local_token(flow: usize) -> u64 {
+    (flow as u64) << 1 | 1
 }
 
 impl Engine {
@@ -157,9 +138,9 @@ impl Engine {
         jobs: &Receiver<S::Job>,
         side: &mut S,
     ) {
-        for (free, freed) in self.free.iter_mut().zip(&mut self.freed) {
-            free.append(freed);
-        }
+        self.links.reuse_freed();
+        self.sessions.reuse_freed();
+        self.flows.reuse_freed();
         let timeout = if self.ready.is_empty() {
             until.saturating_duration_since(clock::now())
         } else {
@@ -172,7 +153,7 @@ impl Engine {
         for edge in edges.drain(..).filter(|edge| edge.token != WAKE) {
             let id = usize::try_from(edge.token >> 1).unwrap_or(usize::MAX);
             if edge.token & 1 == 0 {
-                let Some(link) = get(&mut self.links, id) else { continue };
+                let Some(link) = self.links.get(id) else { continue };
                 link.note(edge);
                 self.pump_link(id, side);
             } else {
@@ -195,36 +176,35 @@ impl Engine {
     }
 
     pub(super) fn session(&mut self, id: usize) -> Option<&mut Live> {
-        get(&mut self.sessions, id)
+        self.sessions.get(id)
     }
 
     pub(super) fn sessions(&self) -> impl Iterator<Item = (usize, &Live)> {
-        self.sessions.iter().enumerate().filter_map(|(id, live)| Some((id, live.as_ref()?)))
+        self.sessions.iter()
     }
 
     pub(super) fn link(&mut self, id: usize) -> Option<&mut Link> {
-        get(&mut self.links, id)
+        self.links.get(id)
     }
 
     pub(super) fn links(&self) -> impl Iterator<Item = &Link> {
-        self.links.iter().flatten()
+        self.links.iter().map(|(_, link)| link)
     }
 
     pub(super) fn flow(&mut self, id: usize) -> Option<&mut MuxFlow> {
-        get(&mut self.flows, id)
+        self.flows.get(id)
     }
 
     pub(super) fn has_flows(&self) -> bool {
-        self.flows.iter().any(Option::is_some)
+        self.flows.iter().next().is_some()
     }
 
     /// Adds a connection; `None` if it cannot be watched.
     pub(super) fn add_link<S: Side>(&mut self, link: Link, side: &mut S) -> Option<usize> {
-        let [links, _] = &mut self.free;
-        let id = insert(&mut self.links, links, link);
-        let link = get(&mut self.links, id)?;
+        let id = self.links.insert(link);
+        let link = self.links.get(id)?;
         if self.poller.add(&link.socket.stream, (id as u64) << 1).is_err() {
-            self.links.get_mut(id).and_then(Option::take);
+            self.links.remove(id);
             return None;
         }
         self.counters.active_lanes.increment();
@@ -233,20 +213,20 @@ impl Engine {
     }
 
     pub(super) fn add_session(&mut self, live: Live) -> usize {
-        insert(&mut self.sessions, &mut Vec::new(), live)
+        self.sessions.insert(live)
     }
 
     /// A session goes on over a connection, instead of the one that it may have.
     pub(super) fn attach<S: Side>(&mut self, session: usize, link: usize, side: &mut S) {
-        let Some(live) = get(&mut self.sessions, session) else { return };
+        let Some(live) = self.sessions.get(session) else { return };
         live.unlinked = None;
         if let Some(old) = live.link.replace(link) {
-            if let Some(old) = get(&mut self.links, old) {
+            if let Some(old) = self.links.get(old) {
                 old.session = None;
             }
             self.close_link(old, "the session has another connection", side);
         }
-        if let Some(link) = get(&mut self.links, link) {
+        if let Some(link) = self.links.get(link) {
             link.session = Some(session);
         }
         self.counters.lanes.increment();
@@ -255,10 +235,9 @@ impl Engine {
 
     /// Closes a connection. Its session waits for the next one.
     pub(super) fn close_link<S: Side>(&mut self, id: usize, why: &str, side: &mut S) {
-        let Some(link) = self.links.get_mut(id).and_then(Option::take) else { return };
-        self.freed[LINK].push(id);
+        let Some(link) = self.links.remove(id) else { return };
         self.counters.active_lanes.decrement();
-        if let Some(live) = link.session.and_then(|session| get(&mut self.sessions, session)) {
+        if let Some(live) = link.session.and_then(|session| self.sessions.get(session)) {
             live.link = None;
             live.unlinked = Some(self.now);
         }
@@ -267,60 +246,56 @@ impl Engine {
 
     /// Adds a flow, whose stream is open. Its turn comes at once.
     pub(super) fn add_flow(&mut self, session: usize, stream: StreamId, local: LocalFlow) -> usize {
-        let [_, flows] = &mut self.free;
-        let id = insert(&mut self.flows, flows, MuxFlow::new(session, stream, local));
-        if let Some(live) = get(&mut self.sessions, session) {
+        let id = self.flows.insert(MuxFlow::new(session, stream, local));
+        if let Some(live) = self.sessions.get(session) {
             live.streams.insert(stream, id);
         }
-        self.watch_local(id);
+        if let Some(flow) = self.flows.get(id)
+            && let Some(stream) = flow.local.connected()
+            && self.poller.add(stream, local_token(id)).is_err()
+        {
+            // Memory has run out, or the limit of watches is reached.
+            flow.local.fail();
+        }
         self.wake(id);
         id
     }
 
-    /// Far: connects a flow, or refuses it.
-    pub(super) fn set_local(&mut self, id: usize, stream: TcpStream) {
-        let Some(flow) = get(&mut self.flows, id) else { return };
+    /// Far: waits until a target is connected.
+    ///
+    /// # Errors
+    /// The socket cannot be watched: the flow still awaits one.
+    pub(super) fn set_local(&mut self, id: usize, stream: TcpStream) -> io::Result<()> {
+        let Some(flow) = self.flows.get(id) else { return Ok(()) };
+        self.poller.add(&stream, local_token(id))?;
         (flow.local.readable, flow.local.writable) = (false, false);
         flow.local.local = Local::Connecting(stream);
-        self.watch_local(id);
-    }
-
-    fn watch_local(&mut self, id: usize) {
-        let Some(flow) = get(&mut self.flows, id) else { return };
-        let (Local::Connected(stream) | Local::Connecting(stream)) = &flow.local.local else {
-            return;
-        };
-        if self.poller.add(stream, (id as u64) << 1 | 1).is_err() {
-            // Descriptors or memory have run out.
-            flow.local.fail();
-        }
+        Ok(())
     }
 
     /// Far: the target is not connected.
     pub(super) fn refuse<S: Side>(&mut self, id: usize, refusal: Refusal, side: &mut S) {
-        let Some(flow) = get(&mut self.flows, id) else { return };
+        let Some(flow) = self.flows.get(id) else { return };
         flow.drop_local(FlowEnd::Refused(refusal));
-        if let Some(live) = flow.session.and_then(|session| get(&mut self.sessions, session)) {
+        if let Some(live) = flow.session.and_then(|session| self.sessions.get(session)) {
             live.session.refuse(flow.stream, refusal);
         }
         self.end_flow(id, side);
     }
 
-    /// Gives a flow a turn.
+    /// A flow delivers what it holds, then has a turn to send.
     pub(super) fn wake(&mut self, id: usize) {
-        let Some(flow) = get(&mut self.flows, id).filter(|flow| !flow.is_queued) else { return };
-        let Some(session) = flow.session else {
-            return;
-        };
-        flow.is_queued = true;
-        if let Some(live) = get(&mut self.sessions, session) {
-            live.queue.push_back(id);
+        let Some(flow) = self.flows.get(id).filter(|flow| !flow.is_woken) else { return };
+        let Some(session) = flow.session else { return };
+        flow.is_woken = true;
+        if let Some(live) = self.sessions.get(session) {
+            live.woken.push(id);
         }
         self.ready.push(session);
     }
 
     fn note_local<S: Side>(&mut self, id: usize, edge: Edge, side: &mut S) {
-        let Some(flow) = get(&mut self.flows, id) else { return };
+        let Some(flow) = self.flows.get(id) else { return };
         flow.local.note(edge);
         match std::mem::replace(&mut flow.local.local, Local::Awaited) {
             Local::Connecting(stream) if edge.writable || edge.failed => {
@@ -329,7 +304,7 @@ impl Engine {
                 }
                 flow.local.local = Local::Connected(stream);
                 flow.local.is_opened = true;
-                let session = flow.session.and_then(|session| get(&mut self.sessions, session));
+                let session = flow.session.and_then(|session| self.sessions.get(session));
                 if let Some(live) = session
                     && live.session.opened(flow.stream).is_err()
                 {
@@ -345,13 +320,13 @@ impl Engine {
         if flow.session.is_some() {
             self.wake(id);
         } else {
-            self.turn(id, side);
+            self.deliver_held(id, side);
         }
     }
 
     /// Serves a connection.
     pub(super) fn pump_link<S: Side>(&mut self, id: usize, side: &mut S) {
-        let Some(link) = get(&mut self.links, id) else { return };
+        let Some(link) = self.links.get(id) else { return };
         if let Some(session) = link.session {
             self.ready.push(session);
             return;
@@ -370,11 +345,11 @@ impl Engine {
 
     /// Removes a flow whose local socket is gone.
     pub(super) fn end_flow<S: Side>(&mut self, id: usize, side: &mut S) {
-        let Some(mut flow) = self.flows.get_mut(id).and_then(Option::take) else { return };
+        let Some(mut flow) = self.flows.remove(id) else { return };
         flow.local.share = None;
-        self.freed[FLOW].push(id);
-        if let Some(live) = flow.session.and_then(|session| get(&mut self.sessions, session)) {
+        if let Some(live) = flow.session.and_then(|session| self.sessions.get(session)) {
             live.streams.remove(&flow.stream);
+            live.woken.retain(|woken| *woken != id);
             live.queue.retain(|queued| *queued != id);
         }
         side.flow_ended(id, flow.local.summary(self.role == Role::Near, self.now));
@@ -382,18 +357,18 @@ impl Engine {
 
     /// Ends a session: its flows are reset, except those that only deliver what they have.
     pub(super) fn end_session<S: Side>(&mut self, id: usize, why: &str, side: &mut S) {
-        let Some(live) = self.sessions.get_mut(id).and_then(Option::take) else { return };
+        let Some(live) = self.sessions.remove(id) else { return };
         if let Some(link) = live.link {
-            if let Some(link) = get(&mut self.links, link) {
+            if let Some(link) = self.links.get(link) {
                 link.session = None;
             }
             self.close_link(link, why, side);
         }
         for flow_id in live.streams.into_values() {
-            let Some(flow) = get(&mut self.flows, flow_id) else { continue };
+            let Some(flow) = self.flows.get(flow_id) else { continue };
             flow.session = None;
-            flow.is_queued = false;
             if flow.has_ended_stream() && !flow.local.discards() {
+                self.deliver_held(flow_id, side);
                 continue;
             }
             if !flow.local.is_opened {
@@ -408,24 +383,22 @@ impl Engine {
     fn close_overdue<S: Side>(&mut self, side: &mut S) {
         let now = self.now;
         let idle = side.timeouts().idle;
-        let flows = self.flows.iter().enumerate();
+        let flows = self.flows.iter();
         let idle: Vec<usize> = flows
-            .filter_map(|(id, flow)| Some((id, flow.as_ref()?)))
             .filter(|(_, flow)| now.saturating_duration_since(flow.local.last_active) >= idle)
             .map(|(id, _)| id)
             .collect();
         for id in idle {
             self.abort_flow(id, FlowEnd::IdleTimeout, side);
         }
-        let links = self.links.iter().enumerate();
+        let links = self.links.iter();
         let overdue: Vec<(usize, &'static str)> =
-            links.filter_map(|(id, link)| Some((id, link.as_ref()?.overdue(now)?))).collect();
+            links.filter_map(|(id, link)| Some((id, link.overdue(now)?))).collect();
         for (id, why) in overdue {
             self.close_link(id, why, side);
         }
-        for (id, live) in self.sessions.iter_mut().enumerate() {
-            let Some(live) = live else { continue };
-            let Some(link) = live.link.and_then(|link| get(&mut self.links, link)) else {
+        for (id, live) in self.sessions.iter_mut() {
+            let Some(link) = live.link.and_then(|link| self.links.get(link)) else {
                 continue;
             };
             if now.saturating_duration_since(link.last_ping) >= PING_INTERVAL {
@@ -437,8 +410,8 @@ impl Engine {
     }
 
     pub(super) fn abort_flow<S: Side>(&mut self, id: usize, end: FlowEnd, side: &mut S) {
-        let Some(flow) = get(&mut self.flows, id) else { return };
-        match flow.session.and_then(|session| get(&mut self.sessions, session)) {
+        let Some(flow) = self.flows.get(id) else { return };
+        match flow.session.and_then(|session| self.sessions.get(session)) {
             Some(live) => flow.abort(&mut live.session, end),
             None => flow.drop_local(end),
         }
@@ -450,28 +423,27 @@ impl Engine {
 
     /// Asks a peer to acknowledge everything.
     pub(super) fn ping(&mut self, id: usize) {
-        if let Some(live) = get(&mut self.sessions, id) {
+        if let Some(live) = self.sessions.get(id) {
             live.session.ping();
             self.ready.push(id);
         }
     }
 
     fn stop<S: Side>(&mut self, side: &mut S) {
-        for id in 0..self.flows.len() {
-            let Some(flow) = get(&mut self.flows, id) else { continue };
+        for id in self.flows.ids() {
+            let Some(flow) = self.flows.get(id) else { continue };
             flow.drop_local(FlowEnd::Stopped);
             self.end_flow(id, side);
         }
-        for id in 0..self.sessions.len() {
-            let is_over =
-                get(&mut self.sessions, id).is_some_and(|live| live.session.is_acknowledged());
-            let link = get(&mut self.sessions, id).and_then(|live| live.link);
-            if let Some(link) = link.and_then(|link| get(&mut self.links, link)).filter(|_| is_over)
-            {
+        for (_, live) in self.sessions.iter_mut().filter(|(_, it)| it.session.is_acknowledged()) {
+            if let Some(link) = live.link.and_then(|link| self.links.get(link)) {
                 let _ = host::socket::set_reset_on_close(&link.socket.stream, false);
             }
         }
-        self.links.clear();
+        for id in self.links.ids() {
+            self.links.remove(id);
+            self.counters.active_lanes.decrement();
+        }
     }
 }
 
@@ -481,3 +453,6 @@ impl<J> Prepared<J> {
         &mut self.engine
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,7 +5,7 @@ use super::engine::{Engine, Side};
 use super::link::Link;
 use super::live::Live;
 use crate::Timeouts;
-use crate::address_share::AddressShares;
+use crate::address_share::{AddressShares, ShareTicket};
 use crate::connector::{Connector, Step, refusal};
 use crate::counters::Counters;
 use crate::event::Event;
@@ -21,8 +21,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// Most sessions, in all and of one key; of one address at most seven times the room that is left. Each keeps at most 33 MiB that are not acknowledged, and
-/// 128 MiB for slow receivers.
+/// Most sessions, in all and of one key; of one address at most seven times the room that is left.
+/// Each keeps at most 33 MiB that are not acknowledged, and 128 MiB for slow receivers.
 const MAX_SESSIONS: u64 = 8;
 const MAX_OF_KEY: usize = 4;
 /// Connections that have not said which session they are of.
@@ -59,26 +59,22 @@ impl<'a> FarSide<'a> {
         FarSide { config, inbox, counters, report, connector, by_address }
     }
 
-    fn take(&self, flow: usize, step: Step, engine: &mut Engine) -> Option<Refusal> {
-        match step {
-            Step::Wait => None,
-            Step::Connect(stream) => {
-                engine.set_local(flow, stream);
-                None
-            }
-            Step::Refuse(refusal) => Some(refusal),
-        }
-    }
-
-    fn step(&mut self, flow: usize, step: Step, engine: &mut Engine) {
-        if let Some(refusal) = self.take(flow, step, engine) {
-            engine.refuse(flow, refusal, self);
+    fn step(&mut self, flow: usize, mut step: Step, engine: &mut Engine) {
+        loop {
+            step = match step {
+                Step::Wait => return,
+                Step::Connect(stream) => match engine.set_local(flow, stream) {
+                    Ok(()) => return,
+                    Err(error) => self.connector.failed(flow, refusal(&error), engine.now),
+                },
+                Step::Refuse(refusal) => return engine.refuse(flow, refusal, self),
+            };
         }
     }
 
     /// The session of a `Hello`, new or resumed; with the answer to it.
     fn find(
-        &self,
+        &mut self,
         hello: &Hello,
         key: Option<KeyId>,
         peer: SocketAddr,
@@ -87,24 +83,57 @@ impl<'a> FarSide<'a> {
         let found = engine.sessions().find(|(_, live)| live.id == hello.session && live.key == key);
         let found = found.map(|(id, _)| id);
         match (hello.resumes_at, found) {
-            (Some(_), Some(id)) => {
+            (resumes_at, Some(id)) => {
                 let live = engine.session(id).ok_or(Verdict::Unknown)?;
+                // One that begins again has lost the answer to its first `Hello`.
+                if resumes_at.is_none() && live.session.received() > 0 {
+                    return Err(Verdict::Unknown);
+                }
                 live.peer = peer;
                 Ok((id, live.session.received()))
             }
-            (Some(_), None) | (None, Some(_)) => Err(Verdict::Unknown),
+            (Some(_), None) => Err(Verdict::Unknown),
             (None, None) => {
-                let of_key = engine.sessions().filter(|(_, live)| live.key == key).count();
-                if key.is_some() && of_key >= MAX_OF_KEY {
-                    return Err(Verdict::Busy);
-                }
-                let share = self.by_address.take(peer.ip()).map_err(|_| Verdict::Busy)?;
+                let share = self.share(key, peer, engine).ok_or(Verdict::Busy)?;
                 let session = Session::new(Role::Far);
                 let mut live = Live::new(session, hello.session, key, peer, engine.now);
                 live.share = Some(share);
                 Ok((engine.add_session(live), 0))
             }
         }
+    }
+
+    /// Room for one more session: that of a near box that has left, if there is no other.
+    fn share(
+        &mut self,
+        key: Option<KeyId>,
+        peer: SocketAddr,
+        engine: &mut Engine,
+    ) -> Option<ShareTicket> {
+        let of_key = engine.sessions().filter(|(_, live)| live.key == key).count();
+        if key.is_some() && of_key >= MAX_OF_KEY && !self.end_unused(engine, |live| live.key == key)
+        {
+            return None;
+        }
+        let ip = peer.ip();
+        if let Ok(share) = self.by_address.take(ip) {
+            return Some(share);
+        }
+        let is_ended =
+            self.end_unused(engine, |live| live.key == key) || self.end_unused(engine, |_| true);
+        if is_ended { self.by_address.take(ip).ok() } else { None }
+    }
+
+    /// Ends the session that has had no connection for longest, of those without flows.
+    fn end_unused(&mut self, engine: &mut Engine, of: impl Fn(&Live) -> bool) -> bool {
+        let unused = engine
+            .sessions()
+            .filter(|(_, live)| live.streams.is_empty() && of(live))
+            .filter_map(|(id, live)| Some((live.unlinked?, id)))
+            .min();
+        let Some((_, id)) = unused else { return false };
+        engine.end_session(id, "another session needs its place", self);
+        true
     }
 
     fn refused(&self, peer: SocketAddr, why: &str) {
@@ -239,8 +268,8 @@ mod tests {
     use host::stop::StopFlag;
     use mux::SessionId;
 
-    #[test]
-    fn no_address_has_all_sessions() {
+    /// Runs a test with a far box that listens nowhere.
+    fn with_far(test: impl FnOnce(&mut FarSide<'_>, &mut Engine)) {
         let config = FarConfig {
             keys: None,
             policy: Arc::new(Destinations::new(Vec::new(), Box::new(|_| false))),
@@ -254,17 +283,84 @@ mod tests {
             let resolver = Resolver::start(scope, &StopFlag::new()).unwrap();
             let (mut prepared, inbox) = engine::prepare(Role::Far, &counters).unwrap();
             let mut side = FarSide::new(&config, resolver, inbox, &counters, &|_| {});
-            let engine = prepared.engine();
-            let begin = |side: &FarSide<'_>, last: u8, id: u8, engine: &mut Engine| {
-                let hello = Hello { session: SessionId([id; 16]), resumes_at: None };
-                side.find(&hello, None, SocketAddr::from(([192, 0, 2, last], 1)), engine)
-            };
-            let begun: Vec<_> = (0..8).map(|id| begin(&side, 1, id, engine)).collect();
+            test(&mut side, prepared.engine());
+        });
+    }
+
+    /// A session begins, and has a connection.
+    fn begin(
+        side: &mut FarSide<'_>,
+        key: Option<u8>,
+        last: u8,
+        id: u8,
+        engine: &mut Engine,
+    ) -> Result<usize, Verdict> {
+        let hello = Hello { session: SessionId([id; 16]), resumes_at: None };
+        let peer = SocketAddr::from(([192, 0, 2, last], 1));
+        let (found, _) = side.find(&hello, key.map(|key| [key; 32]), peer, engine)?;
+        engine.session(found).unwrap().unlinked = None;
+        Ok(found)
+    }
+
+    #[test]
+    fn no_address_has_all_sessions() {
+        with_far(|side, engine| {
+            let begun: Vec<_> = (0..8).map(|id| begin(side, None, 1, id, engine)).collect();
             assert_eq!(begun.iter().filter(|one| one.is_ok()).count(), 7, "{begun:?}");
-            assert!(begin(&side, 2, 8, engine).is_ok());
-            assert_eq!(begin(&side, 3, 9, engine), Err(Verdict::Busy));
-            engine.end_session(0, "over", &mut side);
-            assert!(begin(&side, 3, 9, engine).is_ok());
+            assert!(begin(side, None, 2, 8, engine).is_ok());
+            assert_eq!(begin(side, None, 3, 9, engine), Err(Verdict::Busy));
+            engine.end_session(0, "over", side);
+            assert!(begin(side, None, 3, 9, engine).is_ok());
+        });
+    }
+
+    #[test]
+    fn a_near_box_that_has_left_leaves_its_place_to_the_next_one() {
+        with_far(|side, engine| {
+            let key = Some(1);
+            let own: Vec<usize> =
+                (0..4).map(|id| begin(side, key, id, id, engine).unwrap()).collect();
+            assert_eq!(begin(side, key, 9, 9, engine), Err(Verdict::Busy), "all are connected");
+            let other = begin(side, Some(2), 8, 8, engine).unwrap();
+            let now = engine.now;
+            let leave = |session: usize, seconds: u64, engine: &mut Engine| {
+                let since = now - std::time::Duration::from_secs(seconds);
+                engine.session(session).unwrap().unlinked = Some(since);
+            };
+            leave(other, 20, engine);
+            leave(own[0], 10, engine);
+            leave(own[1], 5, engine);
+            leave(own[2], 9, engine);
+            engine.session(own[0]).unwrap().streams.insert(1, 0);
+            // That of another key, and one with flows, have been without a connection for longer.
+            begin(side, key, 9, 9, engine).unwrap();
+            let left: Vec<usize> = engine.sessions().map(|(id, _)| id).collect();
+            assert!(!left.contains(&own[2]), "{left:?}");
+            assert!([own[0], own[1], own[3], other].iter().all(|id| left.contains(id)));
+            begin(side, key, 9, 10, engine).unwrap();
+            assert_eq!(begin(side, key, 9, 11, engine), Err(Verdict::Busy), "one has flows");
+            // With all places taken, a near box of another key has that of the one that has left.
+            for id in 20..23 {
+                begin(side, Some(id), id, id, engine).unwrap();
+            }
+            assert_eq!(engine.sessions().count(), 8);
+            begin(side, Some(30), 30, 30, engine).unwrap();
+            assert!(engine.session(other).is_none());
+            assert_eq!(begin(side, Some(31), 31, 31, engine), Err(Verdict::Busy));
+        });
+    }
+
+    #[test]
+    fn a_session_whose_welcome_was_lost_begins_again() {
+        with_far(|side, engine| {
+            let session = begin(side, Some(1), 1, 7, engine).unwrap();
+            assert_eq!(begin(side, Some(1), 2, 7, engine), Ok(session));
+            assert_ne!(begin(side, Some(2), 2, 7, engine), Ok(session), "another key");
+            let live = engine.session(session).unwrap();
+            let mut near = Session::new(Role::Near);
+            near.ping();
+            live.session.receive(near.outgoing()).unwrap();
+            assert_eq!(begin(side, Some(1), 1, 7, engine), Err(Verdict::Unknown));
         });
     }
 }

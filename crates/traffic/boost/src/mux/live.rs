@@ -20,7 +20,9 @@ pub(crate) struct Live {
     /// Since when it has no connection.
     pub(super) unlinked: Option<Instant>,
     pub(super) streams: HashMap<StreamId, usize>,
-    /// Flows that have something to do.
+    /// Flows whose socket or peer has news: each delivers what it holds, then is in `queue`.
+    pub(super) woken: Vec<usize>,
+    /// Flows that may have something to send.
     pub(super) queue: VecDeque<usize>,
 }
 
@@ -41,6 +43,7 @@ impl Live {
             link: None,
             unlinked: Some(now),
             streams: HashMap::new(),
+            woken: Vec::new(),
             queue: VecDeque::new(),
         }
     }

@@ -16,7 +16,9 @@ pub(crate) struct MuxFlow {
     pub(super) session: Option<usize>,
     pub(super) stream: StreamId,
     pub(super) local: LocalFlow,
-    /// It waits for its turn.
+    /// It has not delivered what it holds since its socket or its peer had news.
+    pub(super) is_woken: bool,
+    /// It waits for its turn to send.
     pub(super) is_queued: bool,
 }
 
@@ -33,24 +35,19 @@ pub(super) enum Progress {
 
 impl MuxFlow {
     pub(super) const fn new(session: usize, stream: StreamId, local: LocalFlow) -> Self {
-        MuxFlow { session: Some(session), stream, local, is_queued: false }
+        MuxFlow { session: Some(session), stream, local, is_woken: false, is_queued: false }
     }
 
-    /// Moves up to one buffer in each direction.
-    pub(super) fn turn(
+    /// Takes up to one buffer from the local socket.
+    pub(super) fn take(
         &mut self,
-        session: Option<&mut Session>,
+        session: &mut Session,
         at_far: bool,
         scratch: &mut [u8],
         counters: &Counters,
         now: Instant,
     ) -> Progress {
-        let Some(session) = session else {
-            self.deliver_held(None, counters, now);
-            return if self.is_over() { Progress::Over } else { Progress::Waiting };
-        };
-        self.deliver_held(Some(session), counters, now);
-        let has_more = self.take(session, at_far, scratch, counters, now);
+        let has_more = self.read(session, at_far, scratch, counters, now);
         match self.is_over() {
             true => Progress::Over,
             false if has_more => Progress::Again,
@@ -59,7 +56,7 @@ impl MuxFlow {
     }
 
     /// Takes from the local socket what the stream may send; true if there may be more.
-    fn take(
+    fn read(
         &mut self,
         session: &mut Session,
         at_far: bool,
@@ -159,7 +156,12 @@ impl MuxFlow {
     }
 
     /// Delivers what is held, then FIN.
-    fn deliver_held(&mut self, session: Option<&mut Session>, counters: &Counters, now: Instant) {
+    pub(super) fn deliver_held(
+        &mut self,
+        session: Option<&mut Session>,
+        counters: &Counters,
+        now: Instant,
+    ) -> Progress {
         let flow = &mut self.local;
         let mut moved = 0;
         while flow.writable && !flow.discards() && !flow.to_local.queue.is_empty() {
@@ -174,9 +176,13 @@ impl MuxFlow {
                 Err(_) => flow.fail(),
             }
         }
-        if let Some(session) = session {
-            session.consumed(self.stream, moved);
+        match session {
+            Some(session) => session.consumed(self.stream, moved),
+            // There is nothing to send before the RST.
+            None if flow.has_failed => self.drop_local(FlowEnd::LocalReset),
+            None => {}
         }
+        let flow = &mut self.local;
         let is_due =
             flow.to_local.has_end && flow.to_local.queue.is_empty() && !flow.to_local.is_shut;
         if let Some(stream) = flow.connected().filter(|_| is_due) {
@@ -184,6 +190,7 @@ impl MuxFlow {
             let _ = stream.shutdown(Shutdown::Write);
             flow.to_local.is_shut = true;
         }
+        if self.is_over() { Progress::Over } else { Progress::Waiting }
     }
 
     /// Both directions have ended and were delivered here, or the local socket is gone.

@@ -190,6 +190,10 @@ impl Side for NearSide<'_> {
         let opened = opened.and_then(|session| {
             let busy = || (Refusal::Busy, "too many flows in one session".to_owned());
             let live = engine.session(session).ok_or_else(busy)?;
+            if !live.session.has_room() {
+                let why = "the far box does not acknowledge what it gets".to_owned();
+                return Err((Refusal::Busy, why));
+            }
             let stream = live.session.open(&local.target).map_err(|_| busy())?;
             // At most 16 KiB, which is the credit of a new stream.
             live.session.send(stream, &early).map_err(|_| busy())?;
@@ -293,5 +297,59 @@ impl Side for NearSide<'_> {
 
     fn timeouts(&self) -> Timeouts {
         self.config.timeouts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::engine;
+    use super::*;
+    use crate::address_share::AddressShares;
+    use crate::forward::PortForward;
+    use crate::sockets::LaneOptions;
+    use host::lock::lock;
+    use std::net::{TcpListener, TcpStream};
+    use std::sync::Mutex;
+
+    #[test]
+    fn a_session_that_far_does_not_acknowledge_gets_no_more_flows() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let config = NearConfig {
+            far: vec![address],
+            key: None,
+            lanes: 0,
+            mux: true,
+            compresses: false,
+            options: LaneOptions::default(),
+            timeouts: Timeouts::default(),
+            max_flows: 100,
+            threads: 1,
+        };
+        let (counters, events) = (Arc::default(), Mutex::new(Vec::new()));
+        let report = |event| lock(&events).push(event);
+        let (mut prepared, _inbox) = engine::prepare::<NewFlow>(Role::Near, &counters).unwrap();
+        let mut side = NearSide::new(&config, &counters, &report, StopFlag::new());
+        let engine = prepared.engine();
+        let target: Target = "example.com:443".parse().unwrap();
+        let session = side.session(engine).unwrap();
+        let live = engine.session(session).unwrap();
+        while live.session.has_room() {
+            let stream = live.session.open(&target).unwrap();
+            live.session.send(stream, &[0; 16 << 10]).unwrap();
+        }
+        assert!(!live.session.is_full());
+        let kept = live.session.kept();
+        let _application = TcpStream::connect(address).unwrap();
+        let (stream, peer) = listener.accept().unwrap();
+        let share = AddressShares::new(1).take(peer.ip()).unwrap();
+        let negotiation = Box::new(PortForward(target.clone()));
+        let flow = NewFlow { stream, peer, target, negotiation, early: vec![0; 100], share };
+        side.job(flow, engine);
+        assert_eq!(engine.session(session).unwrap().session.kept(), kept);
+        assert!(!engine.has_flows());
+        let events = lock(&events);
+        let [Event::FlowEnded(summary)] = &events[..] else { panic!("{events:?}") };
+        assert!(matches!(&summary.end, FlowEnd::LaneFailed(why) if why.contains("acknowledge")));
     }
 }

@@ -1,7 +1,7 @@
 //! A turn of a session: what has arrived, flows, what is to be sent.
 
 use super::UNSENT_LIMIT;
-use super::engine::{Engine, Side, get};
+use super::engine::{Engine, Side};
 use super::live::Live;
 use super::mux_flow::{Progress, answer_refusal};
 use crate::local_flow::{FlowEnd, Local, LocalFlow};
@@ -19,11 +19,11 @@ const TURN_BYTES: usize = 32 << 10;
 impl Engine {
     /// Near: leaves the flows to far that wait for nothing but what their targets send.
     pub(super) fn leave<S: Side>(&mut self, side: &mut S) {
-        for id in 0..self.flows.len() {
-            let Some(flow) = get(&mut self.flows, id).filter(|flow| flow.may_leave()) else {
+        for id in self.flows.ids() {
+            let Some(flow) = self.flows.get(id).filter(|flow| flow.may_leave()) else {
                 continue;
             };
-            let live = flow.session.and_then(|session| get(&mut self.sessions, session));
+            let live = flow.session.and_then(|session| self.sessions.get(session));
             flow.leave(live.map(|live| &mut live.session));
             self.ready.extend(flow.session);
             self.end_flow(id, side);
@@ -45,9 +45,9 @@ impl Engine {
 
     /// Reads one buffer from the connection. True if there was anything.
     fn receive<S: Side>(&mut self, id: usize, side: &mut S) -> bool {
-        let Some(live) = get(&mut self.sessions, id) else { return false };
+        let Some(live) = self.sessions.get(id) else { return false };
         let Some(link_id) = live.link else { return false };
-        let Some(link) = get(&mut self.links, link_id) else { return false };
+        let Some(link) = self.links.get(link_id) else { return false };
         let result = match link.check() {
             Ok(()) if !link.socket.readable => return false,
             Ok(()) => link.socket.read(&mut self.scratch).map_err(|error| error.to_string()),
@@ -73,9 +73,9 @@ impl Engine {
         }
     }
 
-    fn process<S: Side>(&mut self, id: usize, mut input: &[u8], side: &mut S) {
+    pub(super) fn process<S: Side>(&mut self, id: usize, mut input: &[u8], side: &mut S) {
         while !input.is_empty() {
-            let Some(live) = get(&mut self.sessions, id) else { return };
+            let Some(live) = self.sessions.get(id) else { return };
             let Received { used, event } = match live.session.receive(input) {
                 Ok(received) => received,
                 Err(error) => return self.end_session(id, &error.to_string(), side),
@@ -85,11 +85,12 @@ impl Engine {
             match event {
                 Some(Event::Data(stream, count)) => {
                     let payload = piece.get(piece.len().saturating_sub(count)..);
-                    let flow =
-                        live.streams.get(&stream).and_then(|flow| get(&mut self.flows, *flow));
-                    if let Some(flow) = flow {
-                        let payload = payload.unwrap_or_default();
-                        flow.arrived(&mut live.session, payload, &self.counters, self.now);
+                    let Some(flow_id) = live.streams.get(&stream).copied() else { continue };
+                    let Some(flow) = self.flows.get(flow_id) else { continue };
+                    let payload = payload.unwrap_or_default();
+                    flow.arrived(&mut live.session, payload, &self.counters, self.now);
+                    if flow.local.is_gone() {
+                        self.end_flow(flow_id, side);
                     }
                 }
                 Some(event) => self.act(id, event, side),
@@ -99,7 +100,7 @@ impl Engine {
     }
 
     fn act<S: Side>(&mut self, id: usize, event: Event, side: &mut S) {
-        let Some(live) = get(&mut self.sessions, id) else { return };
+        let Some(live) = self.sessions.get(id) else { return };
         let of = |stream: StreamId, live: &Live| live.streams.get(&stream).copied();
         match event {
             Event::Open(stream, target) => {
@@ -116,7 +117,7 @@ impl Engine {
             }
             Event::Opened(stream) => {
                 let Some(flow_id) = of(stream, live) else { return };
-                let Some(flow) = get(&mut self.flows, flow_id) else { return };
+                let Some(flow) = self.flows.get(flow_id) else { return };
                 flow.local.is_opened = true;
                 let reply = flow.local.negotiation.take().map(|mut it| it.opened());
                 let reply = reply.unwrap_or_default();
@@ -131,20 +132,20 @@ impl Engine {
             }
             Event::Refused(stream, refusal) => {
                 let Some(flow_id) = of(stream, live) else { return };
-                let Some(flow) = get(&mut self.flows, flow_id) else { return };
+                let Some(flow) = self.flows.get(flow_id) else { return };
                 answer_refusal(&mut flow.local, refusal);
                 flow.abort(&mut live.session, FlowEnd::Refused(refusal));
                 self.end_flow(flow_id, side);
             }
             Event::Reset(stream) => {
                 let Some(flow_id) = of(stream, live) else { return live.session.reset(stream) };
-                let Some(flow) = get(&mut self.flows, flow_id) else { return };
+                let Some(flow) = self.flows.get(flow_id) else { return };
                 flow.abort(&mut live.session, FlowEnd::PeerReset);
                 self.end_flow(flow_id, side);
             }
             Event::End(stream) => {
                 let Some(flow_id) = of(stream, live) else { return live.session.end(stream) };
-                if let Some(flow) = get(&mut self.flows, flow_id) {
+                if let Some(flow) = self.flows.get(flow_id) {
                     flow.local.to_local.has_end = true;
                 }
                 self.wake(flow_id);
@@ -152,7 +153,7 @@ impl Engine {
             Event::StopSending(stream) => {
                 live.session.end(stream);
                 let Some(flow_id) = of(stream, live) else { return };
-                if let Some(flow) = get(&mut self.flows, flow_id) {
+                if let Some(flow) = self.flows.get(flow_id) {
                     flow.local.to_lane.has_fin = true;
                 }
                 self.wake(flow_id);
@@ -166,40 +167,64 @@ impl Engine {
         }
     }
 
-    /// Gives turns to flows while the session takes bytes. True if any had one.
+    /// Delivers what flows hold; then flows send while the session takes bytes. True if any has sent.
     fn run_flows<S: Side>(&mut self, id: usize, side: &mut S) -> bool {
+        // A session that takes nothing from local sockets delivers to them all the same.
+        let woken = self.sessions.get(id).map(|live| std::mem::take(&mut live.woken));
+        for flow in woken.unwrap_or_default() {
+            self.deliver_held(flow, side);
+        }
         let mut progress = false;
-        while let Some(live) = get(&mut self.sessions, id)
+        while let Some(live) = self.sessions.get(id)
             && live.session.unsent() < UNSENT_LIMIT
             && live.session.has_room()
             && let Some(flow) = live.queue.pop_front()
         {
             progress = true;
-            self.turn(flow, side);
+            self.take(flow, side);
         }
         progress
     }
 
-    /// One turn of a flow.
-    pub(super) fn turn<S: Side>(&mut self, id: usize, side: &mut S) {
-        let Some(flow) = get(&mut self.flows, id) else { return };
+    /// Delivers what a flow holds, and queues it for a turn to send.
+    pub(super) fn deliver_held<S: Side>(&mut self, id: usize, side: &mut S) {
+        let Some(flow) = self.flows.get(id) else { return };
+        flow.is_woken = false;
+        let mut live = flow.session.and_then(|session| self.sessions.get(session));
+        let session = live.as_mut().map(|live| &mut live.session);
+        if flow.deliver_held(session, &self.counters, self.now) == Progress::Over {
+            return self.end_flow(id, side);
+        }
+        if let Some(live) = live.filter(|_| !flow.is_queued) {
+            flow.is_queued = true;
+            live.queue.push_back(id);
+        }
+    }
+
+    /// A flow's turn to send.
+    fn take<S: Side>(&mut self, id: usize, side: &mut S) {
+        let Some(flow) = self.flows.get(id) else { return };
         flow.is_queued = false;
-        let live = flow.session.and_then(|session| get(&mut self.sessions, session));
-        let session = live.map(|live| &mut live.session);
+        let Some(live) = flow.session.and_then(|session| self.sessions.get(session)) else {
+            return;
+        };
         let at_far = self.role == Role::Far;
         let scratch = self.scratch.get_mut(..TURN_BYTES).unwrap_or_default();
-        match flow.turn(session, at_far, scratch, &self.counters, self.now) {
+        match flow.take(&mut live.session, at_far, scratch, &self.counters, self.now) {
             Progress::Waiting => {}
-            Progress::Again => self.wake(id),
+            Progress::Again => {
+                flow.is_queued = true;
+                live.queue.push_back(id);
+            }
             Progress::Over => self.end_flow(id, side),
         }
     }
 
     /// Sends what the connection takes. True if it took anything.
     fn transmit<S: Side>(&mut self, id: usize, side: &mut S) -> bool {
-        let Some(live) = get(&mut self.sessions, id) else { return false };
+        let Some(live) = self.sessions.get(id) else { return false };
         let Some(link_id) = live.link else { return false };
-        let Some(link) = get(&mut self.links, link_id) else { return false };
+        let Some(link) = self.links.get(link_id) else { return false };
         let mut progress = false;
         let mut send = || -> io::Result<()> {
             while link.socket.flush()? && live.session.unsent() > 0 {

@@ -170,6 +170,37 @@ fn rst_and_refusals_pass_through() {
 }
 
 #[test]
+fn an_rst_after_fin_passes_through() {
+    for setup in with_mux() {
+        let (listener, address) = target();
+        let pair = Pair::new(address, &setup);
+        for index in 0..2 {
+            let (application, mut server) = (pair.connect(), accept(&listener));
+            application.shutdown(Shutdown::Write).unwrap();
+            assert_eq!(server.read(&mut [0]).unwrap(), 0);
+            reset(application);
+            assert_eq!(pair.near.flow_end(index), FlowEnd::LocalReset);
+            assert_eq!(pair.far.flow_end(index), FlowEnd::PeerReset);
+        }
+        assert_eq!((pair.near_totals().lanes, pair.far_totals().active_flows), (1, 0));
+    }
+}
+
+#[test]
+fn a_session_whose_answer_was_lost_begins_again() {
+    let (listener, address) = target();
+    let pair = Pair::new(address, &Setup { mux: true, ..Setup::default() });
+    let id = [7; 16];
+    drop(hello(&pair, 0, 0, id));
+    let (mut stream, again) = hello(&pair, 0, 0, id);
+    assert_eq!(again[8..], [0; 16], "accepted, from the beginning");
+    let open = [&[1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 7][..], &address.port().to_be_bytes()];
+    stream.write_all(&[&open.concat()[..], &[1, 127, 0, 0, 1]].concat()).unwrap();
+    accept(&listener);
+    stream.read_exact(&mut [0; 12]).unwrap();
+}
+
+#[test]
 fn a_thousand_stalled_receivers_hold_a_bounded_amount_and_stop_nobody() {
     const STALLED: usize = 1000;
     host::limits::raise_open_files().unwrap();
@@ -329,8 +360,6 @@ fn forged_sessions_and_offsets_are_refused() {
     assert_eq!(unknown[8], 1, "nobody began it");
     let (mut stream, accepted) = hello(&pair, 0, 0, id);
     assert_eq!(accepted[8], 0);
-    let (_, twice) = hello(&pair, 0, 0, id);
-    assert_eq!(twice[8], 1, "it exists");
     let open = |port: u16| {
         let port = port.to_be_bytes();
         [&[1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 7][..], &port, &[1, 127, 0, 0, 1]].concat()
@@ -339,6 +368,8 @@ fn forged_sessions_and_offsets_are_refused() {
     let mut server = accept(&listener);
     // `Opened`: 12 bytes. More than that was never sent.
     stream.read_exact(&mut [0; 12]).unwrap();
+    let (_, twice) = hello(&pair, 0, 0, id);
+    assert_eq!(twice[8], 1, "it exists");
     let (_, forged) = hello(&pair, 1, 13, id);
     assert_eq!(forged[8..], [0xff; 16], "closed without an answer");
     assert!(server.read(&mut [0]).is_err(), "its flows are reset");
