@@ -33,7 +33,8 @@ pub enum Frame {
     Data(StreamId, usize),
     /// No more bytes in this direction (FIN).
     End(StreamId),
-    /// The flow is aborted (RST), which ends this direction.
+    /// The flow is aborted (RST), which ends this direction; after `End`, that nothing is taken any
+    /// more.
     Reset(StreamId),
     /// Near, after its `End`: nobody takes what far still sends, so far is to end its direction
     /// (STOP_SENDING of QUIC, RFC 9000, section 3.5).

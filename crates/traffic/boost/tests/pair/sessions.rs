@@ -201,6 +201,20 @@ fn a_session_whose_answer_was_lost_begins_again() {
 }
 
 #[test]
+fn near_boxes_that_have_left_do_not_keep_others_out() {
+    let (_listener, address) = target();
+    let pair = Pair::new(address, &Setup { mux: true, ..Setup::default() });
+    let begin = |id: u8| {
+        let (stream, answer) = hello(&pair, 0, 0, [id; 16]);
+        (answer[8] == 0).then_some(stream)
+    };
+    let all: Vec<TcpStream> = (0..8).map(|id| begin(id).unwrap()).collect();
+    assert!(begin(8).is_none(), "all of them are connected");
+    drop(all);
+    let _kept = [9, 10, 11].map(|id| until(|| begin(id)));
+}
+
+#[test]
 fn a_thousand_stalled_receivers_hold_a_bounded_amount_and_stop_nobody() {
     const STALLED: usize = 1000;
     host::limits::raise_open_files().unwrap();
