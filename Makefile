@@ -83,7 +83,7 @@ vm-check:
 long: peers
 	PROPTEST_CASES=100000 $(CARGO) test --workspace --release --locked --lib --test link --test explain
 	LONGHAUL_LONG=1 $(CARGO) test --release --locked -p longhaul-cli --test mixed_attack
-	LONGHAUL_LONG=1 $(CARGO) test --locked -p longhaul-cli --test how_to_add
+	LONGHAUL_LONG=1 $(CARGO) test --locked -p longhaul-cli --test how_to_add --test pcap
 	LONGHAUL_LONG=1 $(CARGO) test --release --locked -p longhaul-udt-socket --test interop
 	scripts/vm-check short
 	scripts/fuzz

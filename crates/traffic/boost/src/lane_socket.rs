@@ -13,6 +13,8 @@ use std::sync::Arc;
 const MSG_MORE: i32 = 0x8000;
 /// The queue keeps no more memory than this when it is empty.
 const KEPT_QUEUE: usize = 1024;
+/// Ciphertext read from the socket at a time: rustls alone reads 4 KiB.
+const CIPHERTEXT: usize = 64 << 10;
 
 /// A lane's socket with the bytes that it has not taken yet.
 pub(crate) struct LaneSocket {
@@ -23,6 +25,9 @@ pub(crate) struct LaneSocket {
     /// Messages, and payload that was copied.
     queue: Vec<u8>,
     written: usize,
+    /// What was read from the socket, and the part of it that TLS has taken.
+    ciphertext: Vec<u8>,
+    taken: usize,
     pub(crate) is_connected: bool,
     pub(crate) readable: bool,
     writable: bool,
@@ -43,6 +48,8 @@ impl LaneSocket {
             preamble,
             queue: Vec::new(),
             written: 0,
+            ciphertext: Vec::new(),
+            taken: 0,
             is_connected: false,
             readable: false,
             writable: false,
@@ -245,9 +252,10 @@ impl LaneSocket {
     /// # Errors
     /// The connection has failed, or the peer has another key.
     pub(crate) fn read(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
-        if self.tls.is_some() {
-            return self.read_tls(buffer);
-        }
+        if self.tls.is_some() { self.read_tls(buffer) } else { self.read_socket(buffer) }
+    }
+
+    fn read_socket(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         loop {
             match (&self.stream).read(buffer) {
                 Ok(count) => {
@@ -265,8 +273,8 @@ impl LaneSocket {
     }
 
     fn read_tls(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
-        let Some(tls) = &mut self.tls else { return Ok(None) };
         loop {
+            let Some(tls) = &mut self.tls else { return Ok(None) };
             match tls.reader().read(buffer) {
                 Ok(count) => return Ok(Some(count)),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
@@ -274,24 +282,35 @@ impl LaneSocket {
                 Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(Some(0)),
                 Err(error) => return Err(error),
             }
-            match tls.read_tls(&mut &self.stream) {
-                Ok(0) => return Ok(Some(0)),
-                Ok(count) => {
-                    self.counters.wan_received.add(count);
-                    tls.process_new_packets().map_err(|error| {
-                        io::Error::new(ErrorKind::InvalidData, format!("TLS: {error}"))
-                    })?;
+            let mut rest = self.ciphertext.get(self.taken..).unwrap_or_default();
+            if rest.is_empty() {
+                match self.receive()? {
+                    Some(0) => return Ok(Some(0)),
+                    Some(_) => continue,
+                    None => {
+                        // The next message of the handshake.
+                        self.flush_tls()?;
+                        return Ok(None);
+                    }
                 }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    self.readable = false;
-                    // The next message of the handshake.
-                    self.flush_tls()?;
-                    return Ok(None);
-                }
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
             }
+            self.taken += tls.read_tls(&mut rest)?;
+            tls.process_new_packets()
+                .map_err(|error| io::Error::new(ErrorKind::InvalidData, format!("TLS: {error}")))?;
         }
+    }
+
+    /// Reads ciphertext: `None` if there is nothing, zero at the end of the stream.
+    fn receive(&mut self) -> io::Result<Option<usize>> {
+        // A lane at rest holds no memory for it.
+        (self.ciphertext, self.taken) = (Vec::new(), 0);
+        let mut bytes = vec![0; CIPHERTEXT];
+        let read = self.read_socket(&mut bytes)?;
+        if let Some(count) = read {
+            bytes.truncate(count);
+            self.ciphertext = bytes;
+        }
+        Ok(read)
     }
 
     /// Counts payload that splice(2) took, or notes that nothing has arrived.

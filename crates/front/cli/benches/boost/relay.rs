@@ -80,7 +80,8 @@ fn haproxy(folder: &Path, target: SocketAddr) -> Fallible<Chain> {
 /// A pair with these flags at both boxes.
 pub(crate) fn boost(target: SocketAddr, flags: &[&str]) -> Fallible<Chain> {
     let (port, lanes) = (free_port()?, free_port()?);
-    let far = ["boost", "far", "--insecure", "-l", &lanes.to_string()];
+    let (listen, allowed) = (lanes.to_string(), target.to_string());
+    let far = ["boost", "far", "--insecure", "-l", &listen, "--allow", &allowed];
     let far = start(Command::new(LONGHAUL).args(far).args(flags))?;
     let mut chain = Chain { port, programs: vec![far] };
     wait_for(lanes)?;
@@ -119,21 +120,30 @@ pub(crate) fn carry_piece(
             }
             Ok(all)
         });
-        let mut stream = TcpStream::connect(("127.0.0.1", port))?;
-        let mut left = bytes;
-        while left > 0 {
-            let count = left.min(1 << 18);
-            let part = piece.get(..usize::try_from(count)?).unwrap_or(piece);
-            stream.write_all(part)?;
-            left -= count;
+        if let Err(error) = send(port, bytes, piece) {
+            // The receiver waits for bytes.
+            TcpStream::connect(target.local_addr()?)?.write_all(&[0])?;
+            return Err(error);
         }
-        stream.shutdown(Shutdown::Write)?;
         reader.join().map_err(|_| "the receiver failed")?.map_err(Into::into)
     })?;
     if received != bytes {
         return Err(format!("{received} of {bytes} bytes arrived").into());
     }
     Ok(bytes as f64 * 8.0 / began.elapsed().as_secs_f64())
+}
+
+fn send(port: u16, bytes: u64, piece: &[u8]) -> Fallible<()> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port))?;
+    let mut left = bytes;
+    while left > 0 {
+        let count = left.min(1 << 18);
+        let part = piece.get(..usize::try_from(count)?).unwrap_or(piece);
+        stream.write_all(part)?;
+        left -= count;
+    }
+    stream.shutdown(Shutdown::Write)?;
+    Ok(())
 }
 
 pub(crate) fn measure(count: usize, is_short: bool) -> Fallible<()> {

@@ -63,7 +63,8 @@ pub(crate) fn measure(is_short: bool) -> Fallible<()> {
     let target = TcpListener::bind("127.0.0.1:0")?;
     let middle = TcpListener::bind("127.0.0.1:0")?;
     let (port, lanes) = (free_port()?, free_port()?);
-    let far = ["boost", "far", "--insecure", "-l", &lanes.to_string()];
+    let (listen, allowed) = (lanes.to_string(), target.local_addr()?.to_string());
+    let far = ["boost", "far", "--insecure", "-l", &listen, "--allow", &allowed];
     let mut chain = Chain { port, programs: vec![start(Command::new(LONGHAUL).args(far))?] };
     wait_for(lanes)?;
     let (through, open) = (middle.local_addr()?.to_string(), Open::default());

@@ -66,7 +66,10 @@ pub(crate) fn measure(set: &Set) -> Fallible<()> {
             continue;
         }
         let drawn = drawn(set.seed, number);
-        match case(&drawn, set.seed, download) {
+        // Where the page loses its run, the messages of the protocol are missing.
+        let measured = std::panic::catch_unwind(|| case(&drawn, set.seed, download))
+            .unwrap_or_else(|_| Err("the page lost its run".into()));
+        match measured {
             Ok(case) => {
                 println!(
                     "{:>4} {:<22} {:<9} {:<9} of {:?}",
