@@ -1,15 +1,16 @@
 //! What would raise the rate: what a step of the run has shown, and what the finding predicts.
 
+mod buffers;
+
 use super::conductor::system;
 use super::interval::Interval;
 use super::message::{Platform, StepKind};
 use super::result::Steps;
 use super::step::Outcome;
-use diagnose::Goal;
 use longhaul::doctor::{self, CommandsRequest, System};
 use record::{Decided, Finding, Limit, Remedy, RemedyCommand, RemedyPlace};
 use serde::Serialize;
-use units::{BitRate, ByteCount};
+use units::BitRate;
 
 /// Remedies of a result.
 const MAX_REMEDIES: usize = 3;
@@ -17,9 +18,6 @@ const MAX_REMEDIES: usize = 3;
 const MIN_FACTOR: f64 = 1.1;
 /// Of remedies with this share of the best one's gain, the simplest comes first.
 const NEARLY_BEST: f64 = 0.9;
-
-/// The rate of a path of which nothing is known.
-const ASSUMED_RATE: BitRate = BitRate::from_bps(1_000_000_000);
 
 /// What a remedy changes, the simplest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -101,12 +99,12 @@ pub(super) fn of(
         .filter_map(|remedy| remedy.gain)
         .max_by(|a, b| a.factor.total_cmp(&b.factor));
     let found = base.finding().filter(stands);
-    let buffers = found.filter(|_| is_window).map(|finding| buffers(finding, outcomes, base));
+    let buffers = found.filter(|_| is_window).map(|finding| buffers::of(finding, outcomes, base));
     let of_finding = found.iter().flat_map(|finding| &finding.remedies);
     for remedy in of_finding.chain(buffers.iter().flatten()) {
         let Some(mut shown) = predicted(remedy, base, platform) else { continue };
         if matches!(shown.action, Action::ReceiveBuffer | Action::SendBuffer) {
-            shown.gain = as_several_flows(&shown, of_flows);
+            shown.gain = buffers::as_several_flows(&shown, of_flows);
         }
         let is_tried =
             |other: &ShownRemedy| (other.action, &other.line) == (shown.action, &shown.line);
@@ -116,38 +114,6 @@ pub(super) fn of(
     }
     remedies.retain(|remedy| remedy.gain.is_none_or(|gain| gain.factor >= MIN_FACTOR));
     in_order(remedies)
-}
-
-/// Larger buffers for a window that is the limit, where the finding has none because nobody knows
-/// the rate of the path: large enough for a path of [`ASSUMED_RATE`], or of twice the fastest rate
-/// of this run. A maximum is a bound of autotuning, not memory in use. They predict no rate.
-fn buffers(finding: &Finding, outcomes: &[Outcome], base: &Outcome) -> Vec<Remedy> {
-    let is_buffer = |remedy: &Remedy| matches!(remedy.command, RemedyCommand::Sysctl { .. });
-    let known = base.measurement.as_ref().zip(finding.min_rtt);
-    let Some((measurement, rtt)) = known.filter(|_| !finding.remedies.iter().any(is_buffer)) else {
-        return Vec::new();
-    };
-    let of_kind = outcomes.iter().filter(|outcome| outcome.plan.kind == base.plan.kind);
-    let fastest = of_kind.filter_map(|outcome| outcome.result.rate).fold(0.0, f64::max);
-    let rate = BitRate::from_bps_f64(2.0 * fastest).max(ASSUMED_RATE);
-    let goal = Goal { rate, rtt, queue: ByteCount::ZERO };
-    let mut buffers = diagnose::explain_for(measurement, Some(goal)).remedies;
-    buffers.retain(is_buffer);
-    for remedy in &mut buffers {
-        remedy.expects_bps = None;
-        remedy.why = "the window is the limit; no prediction, as the rate of the path is unknown: \
-                      autotuning takes of this maximum what it needs"
-            .to_owned();
-    }
-    buffers
-}
-
-/// The gain of a larger buffer where the window is the limit: at least that of several flows, each
-/// of which had a window of its own.
-fn as_several_flows(remedy: &ShownRemedy, of_flows: Option<Gain>) -> Option<Gain> {
-    let Some(flows) = of_flows else { return remedy.gain };
-    let least = Gain { place: remedy.place, basis: Basis::Predicted, ..flows };
-    Some(remedy.gain.filter(|own| own.factor >= least.factor).unwrap_or(least))
 }
 
 /// The most effective first; among nearly equal ones the simplest.
@@ -442,43 +408,6 @@ mod tests {
         let all = advice(&all, Platform::Linux);
         assert_eq!(all[0].action, Action::ReceiveBuffer);
         assert!((all[0].gain.unwrap().factor - 5.8).abs() < 1e-9, "{all:?}");
-    }
-
-    /// What the server sees of a download through a window of 64 KiB over 100 Mbit/s x 100 ms.
-    fn through_a_window(flows: usize) -> Outcome {
-        let rate = BitRate::from_bps(100_000_000);
-        let delay = std::time::Duration::from_millis(50);
-        let limit = link::Limit::Bytes(ByteCount::from_bytes(1 << 21));
-        let queue = link::Queue::drop_tail(limit);
-        let link = || link::LinkConfig::new(link::Rate::Constant(rate), delay, queue);
-        let window = tcp::WindowSize::Fixed(ByteCount::from_bytes(1 << 16));
-        let connection = twin::ConnectionConfig { window, ..twin::ConnectionConfig::default() };
-        let scenario = twin::Scenario {
-            connections: vec![connection; flows],
-            ..twin::Scenario::new(link(), link(), std::time::Duration::from_secs(10))
-        };
-        let measurement = twin::run(&scenario).measurement;
-        let finding = diagnose::explain(&measurement);
-        let mut outcome = outcome(flows as u32, None, finding.throughput_bps.as_f64());
-        outcome.measurement = Some(measurement);
-        outcome.result.finding = Some(finding);
-        outcome
-    }
-
-    #[test]
-    fn a_window_on_a_path_of_unknown_rate_is_enlarged_before_flows_are_added() {
-        let all = [through_a_window(1), through_a_window(6)];
-        let limit = all[0].finding().unwrap().limit;
-        assert_eq!(limit, Some(Limit::ReceiveWindow));
-        let told = advice(&all, Platform::Linux);
-        let actions: Vec<_> = told.iter().map(|remedy| remedy.action).collect();
-        assert_eq!(actions, [Action::ReceiveBuffer, Action::Flows], "{told:?}");
-        let gain = told[0].gain.unwrap();
-        assert!((5.0..7.0).contains(&gain.factor), "{gain:?}");
-        // Alone, it is advised without a figure.
-        let told = advice(&all[..1], Platform::Linux);
-        assert_eq!((told[0].action, told[0].gain), (Action::ReceiveBuffer, None));
-        assert!(told[0].line.as_deref().unwrap().contains("tcp_rmem"), "{told:?}");
     }
 
     #[test]
