@@ -1,8 +1,8 @@
 //! The algorithms behind one type, chosen at run time without allocation.
 
 use crate::{
-    Ack, Bbr, Bbr3, Congestion, CongestionControl, Cubic, FixedRate, NewReno, Reduction, Udt,
-    UdtRules,
+    Ack, Arithmetic, Bbr, Bbr3, Congestion, CongestionControl, Cubic, FixedRate, NewReno,
+    Reduction, Udt, UdtRules, Windowed,
 };
 use units::{BitRate, Nanos};
 
@@ -73,7 +73,7 @@ impl Algorithm {
     #[must_use]
     pub fn start(self, mss: u32, seed: u64) -> Controller {
         match self {
-            Algorithm::NewReno => Controller::NewReno(NewReno::new()),
+            Algorithm::NewReno => Controller::NewReno(Windowed::new(NewReno, Arithmetic::Kernel)),
             Algorithm::Cubic => Controller::Cubic(Cubic::new(mss)),
             Algorithm::Bbr => Controller::Bbr(Bbr::new(mss, seed)),
             Algorithm::Bbr3 => Controller::Bbr3(Bbr3::new(mss, seed)),
@@ -87,7 +87,7 @@ impl Algorithm {
 #[derive(Debug, Clone)]
 #[expect(missing_docs, reason = "each is named after its algorithm")]
 pub enum Controller {
-    NewReno(NewReno),
+    NewReno(Windowed<NewReno>),
     Cubic(Cubic),
     Bbr(Bbr),
     Bbr3(Bbr3),

@@ -32,12 +32,18 @@ mod bbr;
 mod bbr3;
 mod controller;
 mod cubic;
+mod dctcp;
 mod delivery_rate;
+#[cfg(test)]
+mod driver;
 mod fixed_rate;
 mod hystart;
+mod jiffies;
+mod law;
 mod max_filter;
 mod newreno;
 mod random;
+mod round_trips;
 mod udt;
 mod window;
 
@@ -45,10 +51,13 @@ pub use bbr::{Bbr, BbrMode};
 pub use bbr3::Bbr3;
 pub use controller::{Algorithm, Controller, NATIVE_ALGORITHMS, UDT_ALGORITHMS, UDT_FLOW_WINDOW};
 pub use cubic::Cubic;
+pub use dctcp::{Dctcp, MarkedShare};
 pub use delivery_rate::{DeliveryRate, DeliverySnapshot, SentPackets};
 pub use fixed_rate::FixedRate;
+pub use law::{Law, Windowed};
 pub use newreno::NewReno;
 pub use udt::{Udt, UdtRules};
+pub use window::{Arithmetic, Window};
 
 use units::{BitRate, Nanos, Rtt};
 
