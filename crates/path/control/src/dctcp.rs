@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn alpha_forgets_all_marks() {
-        assert_eq!(alpha(Arithmetic::Kernel, 0, 60), 0.0);
+        assert_eq!(alpha(Arithmetic::Kernel, 0, 200), 0.0);
         assert!(alpha(Arithmetic::Paper, 0, 60) < 0.03);
     }
 

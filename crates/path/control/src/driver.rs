@@ -35,9 +35,9 @@ pub(crate) struct Driver<L> {
 }
 
 impl<L: Law> Driver<L> {
-    /// In slow start at a window of `cwnd` packets, at ten seconds.
+    /// In congestion avoidance at a window of `cwnd` packets, at ten seconds.
     pub(crate) fn new(law: L, arithmetic: Arithmetic, cwnd: u64) -> Self {
-        let control = Windowed::starting_at(law, arithmetic, cwnd);
+        let control = Windowed::avoiding_congestion(law, arithmetic, cwnd);
         Driver { control, now: Nanos(10_000_000_000), acked: 0 }
     }
 

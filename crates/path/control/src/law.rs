@@ -66,11 +66,12 @@ impl<L: Law> Windowed<L> {
         Windowed { window: Window::in_arithmetic(arithmetic), law }
     }
 
-    /// The same from a window of `cwnd` packets; at least 1.
+    /// In congestion avoidance at a window of `cwnd` packets; at least 1.
     #[must_use]
-    pub fn starting_at(law: L, arithmetic: Arithmetic, cwnd: u64) -> Self {
+    pub fn avoiding_congestion(law: L, arithmetic: Arithmetic, cwnd: u64) -> Self {
         let mut control = Windowed::new(law, arithmetic);
         control.window.set(cwnd);
+        control.window.leave_slow_start();
         control
     }
 

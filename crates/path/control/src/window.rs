@@ -176,6 +176,11 @@ impl Window {
         }
     }
 
+    /// Sets the threshold anew after a reduction; at least 2.
+    pub fn set_threshold(&mut self, packets: u64) {
+        self.threshold = Some(Threshold { packets: packets.max(2), fraction: 0.0 });
+    }
+
     fn remember(&mut self) {
         self.prior = (self.cwnd, self.threshold);
     }
