@@ -2,8 +2,8 @@
 
 use crate::{
     Ack, Arithmetic, Bbr, Bbr3, Bic, Congestion, CongestionControl, Cubic, CubicPaper, Dctcp, Fast,
-    FastConvergence, FixedRate, HighSpeed, Htcp, Hybla, Illinois, Law, NewReno, Reduction,
-    Scalable, Udt, UdtRules, Vegas, Westwood, Windowed, Yeah,
+    FastConvergence, FixedRate, HighSpeed, Htcp, Hybla, Illinois, Law, NewReno, Oracle, PathShare,
+    Reduction, Scalable, Udt, UdtRules, Vegas, Westwood, Windowed, Yeah,
 };
 use units::{BitRate, Nanos};
 
@@ -41,6 +41,8 @@ pub enum Algorithm {
     Westwood,
     /// [`Yeah`].
     Yeah,
+    /// [`Oracle`], which knows its share of the path.
+    Oracle(PathShare),
     /// [`FixedRate`], at this rate.
     FixedRate(BitRate),
     /// [`Udt`], by these rules.
@@ -108,6 +110,7 @@ impl Algorithm {
             Algorithm::Htcp => "htcp",
             Algorithm::Hybla => "hybla",
             Algorithm::Illinois => "illinois",
+            Algorithm::Oracle(_) => "oracle",
             Algorithm::Scalable => "scalable",
             Algorithm::Vegas => "vegas",
             Algorithm::Westwood => "westwood",
@@ -137,8 +140,8 @@ impl Algorithm {
         self.start_in(Arithmetic::Kernel, mss, seed)
     }
 
-    /// The same in an arithmetic. BBR, UDT and a fixed rate have one only, and so has FAST,
-    /// which no kernel has.
+    /// The same in an arithmetic. BBR, UDT, a fixed rate and the oracle have one only,
+    /// and so has FAST, which no kernel has.
     #[must_use]
     pub fn start_in(self, arithmetic: Arithmetic, mss: u32, seed: u64) -> Controller {
         const fn by<L: Law>(law: L, arithmetic: Arithmetic) -> Windowed<L> {
@@ -162,6 +165,7 @@ impl Algorithm {
             Algorithm::Htcp => Controller::Htcp(by(Htcp::default(), arithmetic)),
             Algorithm::Hybla => Controller::Hybla(by(Hybla::default(), arithmetic)),
             Algorithm::Illinois => Controller::Illinois(by(Illinois::default(), arithmetic)),
+            Algorithm::Oracle(share) => Controller::Oracle(Oracle::new(share, mss)),
             Algorithm::Scalable => Controller::Scalable(by(Scalable, arithmetic)),
             Algorithm::Vegas => Controller::Vegas(by(Vegas::default(), arithmetic)),
             Algorithm::Westwood => Controller::Westwood(by(Westwood::new(mss), arithmetic)),
@@ -188,6 +192,7 @@ pub enum Controller {
     Htcp(Windowed<Htcp>),
     Hybla(Windowed<Hybla>),
     Illinois(Windowed<Illinois>),
+    Oracle(Oracle),
     Scalable(Windowed<Scalable>),
     Vegas(Windowed<Vegas>),
     Westwood(Windowed<Westwood>),
@@ -211,6 +216,7 @@ macro_rules! dispatch {
             Controller::Htcp($controller) => $call,
             Controller::Hybla($controller) => $call,
             Controller::Illinois($controller) => $call,
+            Controller::Oracle($controller) => $call,
             Controller::Scalable($controller) => $call,
             Controller::Vegas($controller) => $call,
             Controller::Westwood($controller) => $call,

@@ -1,10 +1,11 @@
-//! CUBIC by the equations of RFC 9438, in real numbers.
+//! CUBIC by the equations of RFC 9438, in real numbers, with HyStart++ (RFC 9406).
 //!
 //! W(t) = C (t - K)^3 + Wmax, K = cbrt((Wmax - w0) / C), with w0 the window at the beginning of
 //! congestion avoidance (section 4.2). The window moves to W(t + R) within a round trip and is
 //! never below a Reno-friendly one of `3 (1 - b) / (1 + b)` packets a round trip, of 1 from the
 //! window before the loss on (section 4.3).
 
+use crate::hystart_plus_plus::{Growth, HyStartPlusPlus};
 use crate::law::Law;
 use crate::window::Window;
 use crate::{Ack, Congestion};
@@ -38,6 +39,7 @@ pub struct CubicPaper {
     /// The window before the last reduction.
     prior: f64,
     epoch: Option<Epoch>,
+    hystart: HyStartPlusPlus,
 }
 
 /// One stage of congestion avoidance.
@@ -55,8 +57,9 @@ struct Epoch {
 impl CubicPaper {
     /// Before the first loss.
     #[must_use]
-    pub const fn new(convergence: FastConvergence) -> Self {
-        CubicPaper { convergence, max: None, prior: 0.0, epoch: None }
+    pub fn new(convergence: FastConvergence) -> Self {
+        let hystart = HyStartPlusPlus::default();
+        CubicPaper { convergence, max: None, prior: 0.0, epoch: None, hystart }
     }
 }
 
@@ -76,6 +79,20 @@ impl Epoch {
 impl Law for CubicPaper {
     fn name(&self) -> &'static str {
         "cubic"
+    }
+
+    fn slow_start(&mut self, ack: &Ack, window: &mut Window) -> u64 {
+        // Only the first slow start is by HyStart++ (RFC 9406 section 4.3).
+        if window.ssthresh().is_some() {
+            return window.slow_start(ack.newly_delivered);
+        }
+        match self.hystart.observe(ack) {
+            Growth::By(packets) => window.slow_start(packets),
+            Growth::End => {
+                window.leave_slow_start();
+                ack.newly_delivered
+            }
+        }
     }
 
     fn avoid_congestion(&mut self, ack: &Ack, acked: u64, window: &mut Window) {

@@ -11,6 +11,7 @@
 //! | `cubic` | CUBIC (RFC 9438) with Linux's constants and integer arithmetic |
 //! | `hystart` | CUBIC's exit from slow start (Ha, Rhee 2011), as in Linux |
 //! | `cubic_paper` | CUBIC by the RFC's equations, in real numbers |
+//! | `hystart_plus_plus` | its slow start (RFC 9406) |
 //! | `bbr` | BBR version 1 (Cardwell et al. 2016), as in Linux |
 //! | `bbr3` | BBR version 3 (draft-ietf-ccwg-bbr) |
 //! | `bic` | BIC: binary search for the window of the last loss (Xu, Harfoush, Rhee 2004) |
@@ -24,6 +25,7 @@
 //! | `vegas` | Vegas: two to four packets queued (Brakmo, Peterson 1995) |
 //! | `westwood` | Westwood+: a loss reduces to bandwidth times RTT (Grieco, Mascolo 2004) |
 //! | `yeah` | YeAH: Scalable while the queue is short (Baiocchi et al. 2007) |
+//! | `oracle` | none: paces at a known share of the path, the bound for all others |
 //! | `fixed_rate` | none: a fixed rate, with a circuit breaker (RFC 8084) |
 //! | `udt` | UDT's native control (Gu, Grossman 2007; UDT 4.11), and SRT's variant for files |
 //!
@@ -58,11 +60,13 @@ mod high_speed;
 mod htcp;
 mod hybla;
 mod hystart;
+mod hystart_plus_plus;
 mod illinois;
 mod jiffies;
 mod law;
 mod max_filter;
 mod newreno;
+mod oracle;
 mod random;
 mod round_trips;
 mod scalable;
@@ -90,6 +94,7 @@ pub use hybla::Hybla;
 pub use illinois::Illinois;
 pub use law::{Law, Windowed};
 pub use newreno::NewReno;
+pub use oracle::{Oracle, PathShare};
 pub use scalable::Scalable;
 pub use udt::{Udt, UdtRules};
 pub use vegas::Vegas;

@@ -2,14 +2,14 @@
 //! and Vegas TCP congestion control", ACM CCR 34(2), 2004): Reno, but a loss reduces the window
 //! to the bandwidth-delay product that acknowledgements show, B Rmin.
 
-use crate::jiffies::{TICK_NS, tick};
+use crate::jiffies::{HZ, TICK_NS, tick};
 use crate::law::Law;
 use crate::window::{Arithmetic, Window};
 use crate::{Ack, Congestion};
 use units::Nanos;
 
-/// Linux: a sample of the bandwidth takes at least this, ns.
-const MIN_SAMPLE_NS: u64 = 50_000_000;
+/// Linux: a sample of the bandwidth takes at least this, ticks (50 ms, rounded down).
+const MIN_SAMPLE_TICKS: u64 = HZ / 20;
 /// Linux: both filters keep 7/8.
 const KERNEL_KEPT: u64 = 7;
 /// The paper's filter keeps 0.9 (equation 2).
@@ -104,11 +104,14 @@ impl Law for Westwood {
             return;
         };
         self.delivered += ack.newly_delivered;
-        let least = match window.arithmetic() {
-            Arithmetic::Kernel => self.rtt_ns.max(MIN_SAMPLE_NS),
-            Arithmetic::Paper => self.rtt_ns,
+        let is_whole = match window.arithmetic() {
+            Arithmetic::Kernel => {
+                let least = self.rtt_ns.div_ceil(TICK_NS).max(MIN_SAMPLE_TICKS);
+                tick(ack.now) - tick(began) > least
+            }
+            Arithmetic::Paper => ack.now.nanos_since(began) > self.rtt_ns,
         };
-        if ack.now.nanos_since(began) > least {
+        if is_whole {
             match window.arithmetic() {
                 Arithmetic::Kernel => self.sample_in_kernel(began, ack.now),
                 Arithmetic::Paper => self.sample_by_paper(began, ack.now),

@@ -13,7 +13,7 @@ struct Marks {
 impl Marks {
     fn is_marked(&mut self, packet: u64) -> bool {
         if !self.random {
-            return packet % (1.0 / self.p) as u64 == 0;
+            return packet.is_multiple_of((1.0 / self.p) as u64);
         }
         // Knuth's MMIX generator; the upper bits are good enough for a mean.
         self.state = self
