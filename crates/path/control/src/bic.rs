@@ -34,8 +34,9 @@ const S_MAX: f64 = 32.0;
 const S_MIN: f64 = 0.01;
 const B: f64 = 0.125;
 
-/// BIC. Linux divides growth by the measured packets per acknowledgement although each packet
-/// counts: the window grows faster where acknowledgements cover several.
+/// BIC. Linux divides by the measured packets per acknowledgement although each packet counts:
+/// the window grows faster where acknowledgements cover several. The average begins at 2 and is
+/// rounded down, so that it stays at 31/16 where they cover one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bic {
     /// The window of the last loss after fast convergence; `None` before the first.

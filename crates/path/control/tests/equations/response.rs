@@ -27,7 +27,7 @@ fn reno_is_1_22_over_the_root_of_the_loss() {
         within(&format!("reno, {p}"), reno.mean_window(p, 60), expected, 0.02);
         settles(&mut reno, p);
         let mut kernel = Connection::new(NewReno, Arithmetic::Kernel, Path::of(RTT_S), 100);
-        within(&format!("reno, kernel, {p}"), kernel.mean_window(p, 40), expected, 0.02);
+        within(&format!("reno, kernel, {p}"), kernel.mean_window(p, 40), expected, 0.03);
     }
 }
 
@@ -51,7 +51,7 @@ fn scalable_is_0_0749_over_the_loss() {
         let mut kernel = Connection::new(Scalable, Arithmetic::Kernel, Path::of(RTT_S), 100);
         // Below 100 packets the kernel's is Reno, with an eighth of reduction.
         let expected = if expected < 100.0 { f64::sqrt(7.5 / p) } else { expected };
-        within(&format!("scalable, kernel, {p}"), kernel.mean_window(p, 240), expected, 0.02);
+        within(&format!("scalable, kernel, {p}"), kernel.mean_window(p, 240), expected, 0.05);
     }
 }
 
