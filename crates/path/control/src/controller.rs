@@ -95,6 +95,19 @@ impl Algorithm {
         Algorithm::ALL.into_iter().find(|algorithm| algorithm.name() == name)
     }
 
+    /// Whether Linux has it, built in or as a module.
+    #[must_use]
+    pub const fn is_in_linux(self) -> bool {
+        !matches!(
+            self,
+            Algorithm::Bbr3
+                | Algorithm::Fast(_)
+                | Algorithm::Oracle(_)
+                | Algorithm::FixedRate(_)
+                | Algorithm::Udt(_)
+        )
+    }
+
     /// Its name: in Linux, where it has one there.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -295,5 +308,7 @@ mod tests {
             }
         }
         assert_eq!(Algorithm::by_name("copa"), None);
+        // Debian's 6.1: reno and cubic built in, bbr and ten more as modules.
+        assert_eq!(Algorithm::ALL.into_iter().filter(|one| one.is_in_linux()).count(), 13);
     }
 }

@@ -79,12 +79,10 @@ mod tests {
     fn the_window_moves_half_way_to_its_target_each_round_trip() {
         let law = Fast { min_rtt_ns: Some(100_000_000), ..Fast::new(20) };
         let mut driver = Driver::new(law, Arithmetic::Paper, 100);
-        driver.round(125);
-        driver.round(125);
-        // Within the second round trip: (100 + 80 + 20) / 2.
-        assert!((driver.control.window().exact() - 100.0).abs() < 1e-9);
-        driver.round(100);
-        driver.round(100);
-        assert!(driver.control.window().exact() > 100.0);
+        driver.round(150);
+        driver.round(150);
+        // Half way from 100 to the 66.7 of an empty queue and 20.
+        let window = driver.control.window().exact();
+        assert!((window - (100.0 + 200.0 / 3.0 + 20.0) / 2.0).abs() < 1e-9, "{window}");
     }
 }
