@@ -60,7 +60,6 @@ struct RttRange {
 struct Throughput {
     packets: u64,
     began: Nanos,
-    samples: u32,
     /// Packets a second, a moving average of quarters.
     average: f64,
     most: f64,
@@ -68,8 +67,18 @@ struct Throughput {
     most_before: f64,
 }
 
+/// What the throughput is judged by.
+#[derive(Debug, Clone, Copy)]
+struct Surroundings {
+    least_ns: Option<u64>,
+    /// The last congestion.
+    since: Option<Nanos>,
+}
+
 impl Throughput {
-    fn observe(&mut self, ack: &Ack, cwnd: u64, growth: u64, min_rtt_ns: Option<u64>) {
+    /// Counts an acknowledgement. In the first four round trips since congestion the rate and
+    /// its most begin anew.
+    fn observe(&mut self, ack: &Ack, cwnd: u64, growth: u64, around: Surroundings) {
         if ack.phase != Phase::Open {
             self.packets = 0;
             self.began = ack.now;
@@ -77,14 +86,19 @@ impl Throughput {
         }
         self.packets += ack.newly_delivered;
         let elapsed = ack.now.nanos_since(self.began);
-        let round = min_rtt_ns.is_some_and(|least| elapsed >= least && elapsed > 0);
+        let round = around.least_ns.is_some_and(|least| elapsed >= least && elapsed > 0);
         if self.packets < cwnd.saturating_sub(growth.max(1)) || !round {
             return;
         }
         let rate = self.packets as f64 * 1e9 / elapsed as f64;
-        self.samples = self.samples.saturating_add(1);
-        self.average = if self.samples <= 3 { rate } else { (3.0 * self.average + rate) / 4.0 };
-        self.most = if self.samples <= 3 { rate } else { self.most.max(self.average) };
+        let since_ns = around.since.map_or(0, |since| ack.now.nanos_since(since));
+        if since_ns < 4 * around.least_ns.unwrap_or(0) {
+            self.average = rate;
+            self.most = rate;
+        } else {
+            self.average = (3.0 * self.average + rate) / 4.0;
+            self.most = self.most.max(self.average);
+        }
         self.packets = 0;
         self.began = ack.now;
     }
@@ -115,25 +129,19 @@ impl Default for Htcp {
 
 impl Htcp {
     fn observe_rtt(&mut self, ack: &Ack, arithmetic: Arithmetic) {
-        let Some(sample) = ack.rtt else { return };
-        let (sample, smoothed) = (sample.nanos(), ack.srtt.unwrap_or(sample).nanos());
-        let unit = if arithmetic == Arithmetic::Kernel { TICK_NS } else { 1 };
-        let sample = if arithmetic == Arithmetic::Kernel { sample.div_ceil(unit) } else { sample };
-        let least = self.rtts.least.map_or(sample, |least| least.min(sample));
-        self.rtts.least = Some(least);
-        if ack.phase != Phase::Open {
-            return;
-        }
+        let Some(rtt) = ack.rtt else { return };
+        let (sample, most_step) = match arithmetic {
+            Arithmetic::Kernel => (rtt.nanos().div_ceil(TICK_NS), MAX_RTT_STEP_TICKS),
+            Arithmetic::Paper => (rtt.nanos(), u64::MAX),
+        };
         let rtts = &mut self.rtts;
-        rtts.most = rtts.most.max(least);
-        match arithmetic {
-            Arithmetic::Kernel => {
-                let smoothed = smoothed / unit;
-                if smoothed > rtts.most && smoothed <= rtts.most + MAX_RTT_STEP_TICKS {
-                    rtts.most = smoothed;
-                }
+        let least = rtts.least.map_or(sample, |least| least.min(sample));
+        rtts.least = Some(least);
+        if ack.phase == Phase::Open {
+            rtts.most = rtts.most.max(least);
+            if sample <= rtts.most.saturating_add(most_step) {
+                rtts.most = rtts.most.max(sample);
             }
-            Arithmetic::Paper => rtts.most = rtts.most.max(sample),
         }
     }
 
@@ -202,8 +210,9 @@ impl Law for Htcp {
             }
         }
         self.observe_rtt(ack, window.arithmetic());
-        let min_rtt_ns = self.min_rtt_ns(window.arithmetic());
-        self.throughput.observe(ack, window.cwnd(), self.alpha / SCALE, min_rtt_ns);
+        let least_ns = self.min_rtt_ns(window.arithmetic());
+        let around = Surroundings { least_ns, since: self.since };
+        self.throughput.observe(ack, window.cwnd(), self.alpha / SCALE, around);
     }
 
     fn avoid_congestion(&mut self, ack: &Ack, acked: u64, window: &mut Window) {
@@ -280,8 +289,11 @@ mod tests {
             let mut driver = Driver::new(Htcp::default(), arithmetic, 1_000);
             let shares: Vec<f64> = (0..4)
                 .map(|_| {
-                    // Ten round trips at one throughput.
                     for _ in 0..10 {
+                        driver.round(100);
+                    }
+                    // The throughput before each congestion is the same.
+                    while driver.cwnd() < 1_000 {
                         driver.round(100);
                     }
                     let before = driver.control.window().exact();

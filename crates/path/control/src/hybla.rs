@@ -25,7 +25,7 @@ const EIGHTH_POWERS: [u64; 8] = [128, 139, 152, 165, 181, 197, 215, 234];
 /// Reno in slow start after a timeout.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Hybla {
-    /// Least RTT, ns.
+    /// Least smoothed RTT, ns.
     min_rtt_ns: Option<u64>,
     /// rho in eighths and rounded down, at least 8; the kernel's arithmetic.
     rho_eighths: u64,
@@ -97,13 +97,12 @@ impl Law for Hybla {
 
     fn measure(&mut self, ack: &Ack, window: &mut Window) {
         self.phase = ack.phase;
-        let Some(srtt) = ack.srtt.or(ack.rtt) else { return };
-        let rtt_ns = ack.rtt.unwrap_or(srtt).nanos();
+        let Some(rtt_ns) = ack.srtt.or(ack.rtt).map(units::Rtt::nanos) else { return };
         if self.min_rtt_ns.is_none_or(|least| rtt_ns < least) {
             let first = self.min_rtt_ns.is_none();
             self.min_rtt_ns = Some(rtt_ns);
-            self.rho_eighths = (8 * srtt.nanos() / REFERENCE_NS).max(8);
-            self.rho = (srtt.nanos() as f64 / REFERENCE_NS as f64).max(1.0);
+            self.rho_eighths = (8 * rtt_ns / REFERENCE_NS).max(8);
+            self.rho = (rtt_ns as f64 / REFERENCE_NS as f64).max(1.0);
             if first && window.arithmetic() == Arithmetic::Kernel && ack.delivered <= window.cwnd()
             {
                 window.set(self.rho_eighths / 8);
