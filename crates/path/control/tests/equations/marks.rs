@@ -70,8 +70,9 @@ fn random_marks_hold_more_as_the_first_after_a_round_trip_has_to_come() {
 }
 
 #[test]
-fn the_kernel_is_below_as_it_does_not_grow_in_the_round_trip_after_a_reduction() {
+fn the_kernel_reduces_less_as_it_loses_small_shares() {
+    // A round trip adds F / 16 to alpha in whole 1/1024: below 1.6 % of marked packets nothing.
     let product = product(Arithmetic::Kernel, Marks { p: 0.02, random: true, state: 1 });
     println!("dctcp, kernel, random, p w: {product:.2}");
-    assert!((1.0..2.5).contains(&product), "{product}");
+    assert!((3.0..5.0).contains(&product), "{product}");
 }

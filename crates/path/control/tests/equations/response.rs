@@ -26,7 +26,8 @@ fn reno_is_1_22_over_the_root_of_the_loss() {
         let mut reno = paper(NewReno, expected);
         within(&format!("reno, {p}"), reno.mean_window(p, 60), expected, 0.02);
         settles(&mut reno, p);
-        let mut kernel = Connection::new(NewReno, Arithmetic::Kernel, Path::of(RTT_S), 100);
+        let mut kernel =
+            Connection::new(NewReno, Arithmetic::Kernel, Path::of(RTT_S), expected as u64);
         within(&format!("reno, kernel, {p}"), kernel.mean_window(p, 40), expected, 0.03);
     }
 }
@@ -48,7 +49,8 @@ fn scalable_is_0_0749_over_the_loss() {
         let mut scalable = paper(Scalable, expected);
         within(&format!("scalable, {p}"), scalable.mean_window(p, 240), expected, 0.02);
         settles(&mut scalable, p);
-        let mut kernel = Connection::new(Scalable, Arithmetic::Kernel, Path::of(RTT_S), 100);
+        let path = Path::of(RTT_S);
+        let mut kernel = Connection::new(Scalable, Arithmetic::Kernel, path, expected as u64);
         // Below 100 packets the kernel's is Reno, with an eighth of reduction.
         let expected = if expected < 100.0 { f64::sqrt(7.5 / p) } else { expected };
         within(&format!("scalable, kernel, {p}"), kernel.mean_window(p, 240), expected, 0.05);
