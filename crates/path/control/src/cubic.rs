@@ -6,6 +6,7 @@
 //! by one for each 15/8 windows acknowledged, also above the window before the loss.
 
 use crate::hystart::{HyStart, Observation};
+use crate::jiffies::{TICK_NS, tick};
 use crate::window::Window;
 use crate::{Ack, Congestion, CongestionControl, Phase, Reduction};
 use units::{BitRate, Nanos, Rtt};
@@ -16,8 +17,6 @@ const BETA: u64 = 717;
 const C: u64 = 410;
 /// Both above are in 1/1024, and so is the cubic function's time, in s.
 const SCALE: u64 = 1024;
-/// Linux's clock tick at 250 Hz: CUBIC's time advances in steps of it.
-const TICK_NS: u64 = 4_000_000;
 /// While the window does not change, the growth is recomputed this often: 1/32 s in
 /// whole ticks.
 const RECOMPUTE_TICKS: u64 = 7;
@@ -150,11 +149,6 @@ impl Growth {
             self.per = self.per.min(cwnd / (self.friendly - cwnd));
         }
     }
-}
-
-/// Whole ticks of Linux's clock.
-fn tick(now: Nanos) -> u64 {
-    now.0 / TICK_NS
 }
 
 /// A time in 1/1024 s.

@@ -10,12 +10,28 @@
 //! | `newreno` | Reno's slow start and congestion avoidance (RFC 5681) |
 //! | `cubic` | CUBIC (RFC 9438) with Linux's constants and integer arithmetic |
 //! | `hystart` | CUBIC's exit from slow start (Ha, Rhee 2011), as in Linux |
+//! | `cubic_paper` | CUBIC by the RFC's equations, in real numbers |
+//! | `hystart_plus_plus` | its slow start (RFC 9406) |
 //! | `bbr` | BBR version 1 (Cardwell et al. 2016), as in Linux |
 //! | `bbr3` | BBR version 3 (draft-ietf-ccwg-bbr) |
+//! | `bic` | BIC: binary search for the window of the last loss (Xu, Harfoush, Rhee 2004) |
+//! | `dctcp` | DCTCP (RFC 8257), and its share of marked packets |
+//! | `fast` | FAST: a fixed number of packets queued (Wei, Jin, Low, Hegde 2006) |
+//! | `high_speed` | HighSpeed TCP (RFC 3649) |
+//! | `htcp` | H-TCP: growth by the time since congestion (Leith, Shorten 2004) |
+//! | `hybla` | Hybla: the rate of a Reno of 25 ms (Caini, Firrincieli 2004) |
+//! | `illinois` | Illinois: growth and reduction by delay (Liu, Basar, Srikant 2008) |
+//! | `scalable` | Scalable TCP (Kelly 2003) |
+//! | `vegas` | Vegas: two to four packets queued (Brakmo, Peterson 1995) |
+//! | `westwood` | Westwood+: a loss reduces to bandwidth times RTT (Grieco, Mascolo 2004) |
+//! | `yeah` | YeAH: Scalable while the queue is short (Baiocchi et al. 2007) |
+//! | `oracle` | none: paces at a known share of the path, the bound for all others |
 //! | `fixed_rate` | none: a fixed rate, with a circuit breaker (RFC 8084) |
 //! | `udt` | UDT's native control (Gu, Grossman 2007; UDT 4.11), and SRT's variant for files |
 //!
-//! `delivery_rate` makes the samples of the delivery rate that both BBRs need.
+//! `delivery_rate` makes the samples of the delivery rate that both BBRs need. Controls that
+//! adapt a window are a [`Law`] each: what they have in common is [`Windowed`]. They count in
+//! one of two ways ([`Arithmetic`]): as Linux does, or by the equations of their papers.
 //!
 //! A driver calls [`CongestionControl::on_ack`] for each acknowledgement and the other
 //! methods at changes of state:
@@ -30,25 +46,61 @@
 mod aggregation;
 mod bbr;
 mod bbr3;
+mod bic;
 mod controller;
 mod cubic;
+mod cubic_paper;
+mod dctcp;
 mod delivery_rate;
+#[cfg(test)]
+mod driver;
+mod fast;
 mod fixed_rate;
+mod high_speed;
+mod htcp;
+mod hybla;
 mod hystart;
+mod hystart_plus_plus;
+mod illinois;
+mod jiffies;
+mod law;
 mod max_filter;
 mod newreno;
+mod oracle;
 mod random;
+mod round_trips;
+mod scalable;
 mod udt;
+mod vegas;
+mod westwood;
 mod window;
+mod yeah;
 
 pub use bbr::{Bbr, BbrMode};
 pub use bbr3::Bbr3;
-pub use controller::{Algorithm, Controller, NATIVE_ALGORITHMS, UDT_ALGORITHMS, UDT_FLOW_WINDOW};
+pub use bic::Bic;
+pub use controller::{
+    Algorithm, Controller, FAST_BACKLOG, NATIVE_ALGORITHMS, UDT_ALGORITHMS, UDT_FLOW_WINDOW,
+};
 pub use cubic::Cubic;
+pub use cubic_paper::{CubicPaper, FastConvergence};
+pub use dctcp::{Dctcp, MarkedShare};
 pub use delivery_rate::{DeliveryRate, DeliverySnapshot, SentPackets};
+pub use fast::Fast;
 pub use fixed_rate::FixedRate;
+pub use high_speed::HighSpeed;
+pub use htcp::Htcp;
+pub use hybla::Hybla;
+pub use illinois::Illinois;
+pub use law::{Law, Windowed};
 pub use newreno::NewReno;
+pub use oracle::{Oracle, PathShare};
+pub use scalable::Scalable;
 pub use udt::{Udt, UdtRules};
+pub use vegas::Vegas;
+pub use westwood::Westwood;
+pub use window::{Arithmetic, Window};
+pub use yeah::Yeah;
 
 use units::{BitRate, Nanos, Rtt};
 
