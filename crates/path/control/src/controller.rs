@@ -1,8 +1,8 @@
 //! The algorithms behind one type, chosen at run time without allocation.
 
 use crate::{
-    Ack, Bbr, Bbr3, Congestion, CongestionControl, Cubic, FixedRate, NewReno, Reduction, Udt,
-    UdtRules,
+    Ack, Bbr, Bbr3, Congestion, CongestionControl, Cubic, EcnResponse, FixedRate, NewReno, Prague,
+    Reduction, Udt, UdtRules,
 };
 use units::{BitRate, Nanos};
 
@@ -18,6 +18,8 @@ pub enum Algorithm {
     Bbr,
     /// [`Bbr3`].
     Bbr3,
+    /// [`Prague`]; wants ECT(1) and exact counts of marks.
+    Prague,
     /// [`FixedRate`], at this rate.
     FixedRate(BitRate),
     /// [`Udt`], by these rules.
@@ -50,6 +52,7 @@ impl Algorithm {
             Algorithm::Cubic => "cubic",
             Algorithm::Bbr => "bbr",
             Algorithm::Bbr3 => "bbr3",
+            Algorithm::Prague => "prague",
             Algorithm::FixedRate(_) => "fixed-rate",
             Algorithm::Udt(rules) => rules.name(),
         }
@@ -77,6 +80,7 @@ impl Algorithm {
             Algorithm::Cubic => Controller::Cubic(Cubic::new(mss)),
             Algorithm::Bbr => Controller::Bbr(Bbr::new(mss, seed)),
             Algorithm::Bbr3 => Controller::Bbr3(Bbr3::new(mss, seed)),
+            Algorithm::Prague => Controller::Prague(Prague::new(mss)),
             Algorithm::FixedRate(rate) => Controller::FixedRate(FixedRate::new(rate, mss)),
             Algorithm::Udt(rules) => Controller::Udt(Udt::new(rules, mss, UDT_FLOW_WINDOW, seed)),
         }
@@ -91,6 +95,7 @@ pub enum Controller {
     Cubic(Cubic),
     Bbr(Bbr),
     Bbr3(Bbr3),
+    Prague(Prague),
     FixedRate(FixedRate),
     Udt(Udt),
 }
@@ -102,6 +107,7 @@ macro_rules! dispatch {
             Controller::Cubic($controller) => $call,
             Controller::Bbr($controller) => $call,
             Controller::Bbr3($controller) => $call,
+            Controller::Prague($controller) => $call,
             Controller::FixedRate($controller) => $call,
             Controller::Udt($controller) => $call,
         }
@@ -153,8 +159,16 @@ impl CongestionControl for Controller {
         dispatch!(self, controller => controller.reduction())
     }
 
+    fn ecn_response(&self) -> EcnResponse {
+        dispatch!(self, controller => controller.ecn_response())
+    }
+
     fn min_burst(&self) -> u64 {
         dispatch!(self, controller => controller.min_burst())
+    }
+
+    fn max_burst(&self) -> Option<u64> {
+        dispatch!(self, controller => controller.max_burst())
     }
 
     fn send_buffer_windows(&self) -> u64 {

@@ -12,6 +12,7 @@
 //! | `hystart` | CUBIC's exit from slow start (Ha, Rhee 2011), as in Linux |
 //! | `bbr` | BBR version 1 (Cardwell et al. 2016), as in Linux |
 //! | `bbr3` | BBR version 3 (draft-ietf-ccwg-bbr) |
+//! | `prague` | Prague, for L4S (draft-briscoe-iccrg-prague-congestion-control) |
 //! | `fixed_rate` | none: a fixed rate, with a circuit breaker (RFC 8084) |
 //! | `udt` | UDT's native control (Gu, Grossman 2007; UDT 4.11), and SRT's variant for files |
 //!
@@ -37,6 +38,7 @@ mod fixed_rate;
 mod hystart;
 mod max_filter;
 mod newreno;
+mod prague;
 mod random;
 mod udt;
 mod window;
@@ -48,6 +50,7 @@ pub use cubic::Cubic;
 pub use delivery_rate::{DeliveryRate, DeliverySnapshot, SentPackets};
 pub use fixed_rate::FixedRate;
 pub use newreno::NewReno;
+pub use prague::Prague;
 pub use udt::{Udt, UdtRules};
 
 use units::{BitRate, Nanos, Rtt};
@@ -162,6 +165,17 @@ pub enum Reduction {
     Controlled,
 }
 
+/// How an algorithm responds to CE marks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EcnResponse {
+    /// As to a loss, once a round trip (RFC 3168, section 6.1.2): the driver begins a
+    /// recovery.
+    Classic,
+    /// By the share of marked packets (RFC 9331, section 4.3): the driver goes on, and
+    /// [`Ack::newly_marked`] tells the algorithm.
+    Scalable,
+}
+
 /// A congestion control algorithm.
 pub trait CongestionControl {
     /// Its name in Linux (`tcp_congestion_control`).
@@ -200,9 +214,19 @@ pub trait CongestionControl {
     /// Who reduces the window in recovery.
     fn reduction(&self) -> Reduction;
 
+    /// How it responds to CE marks.
+    fn ecn_response(&self) -> EcnResponse {
+        EcnResponse::Classic
+    }
+
     /// Smallest burst it asks for while paced, in packets.
     fn min_burst(&self) -> u64 {
         2
+    }
+
+    /// Largest burst it allows, in packets; `None`: as the driver has it.
+    fn max_burst(&self) -> Option<u64> {
+        None
     }
 
     /// Congestion windows that the send buffer should hold (Linux: 2, BBR 3).

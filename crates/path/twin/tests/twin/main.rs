@@ -8,6 +8,7 @@ mod bbr;
 mod bbr3;
 mod diagnosis;
 mod hosts;
+mod l4s;
 mod limits;
 mod recovery;
 mod response;
