@@ -64,6 +64,14 @@ fn queues() -> impl Strategy<Value = Queue> {
             limit,
             ecn,
         })),
+        limits().prop_map(|limit| Queue::DualPi2(DualPi2 {
+            target: Duration::from_millis(15),
+            update: Duration::from_millis(16),
+            step: Duration::from_millis(1),
+            coupling: 2,
+            classic_share: "10%".parse::<LossRatio>().unwrap().into(),
+            limit,
+        })),
     ]
 }
 

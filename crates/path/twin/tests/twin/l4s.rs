@@ -42,8 +42,7 @@ fn rtts(outcome: &Outcome, stream: usize, from_s: f64) -> (f64, f64) {
     let mut rtts: Vec<f64> = samples
         .iter()
         .filter(|sample| sample.t_s > from_s)
-        .filter_map(|sample| sample.rtt_us)
-        .map(|rtt_us| f64::from(rtt_us) / 1e3)
+        .map(|sample| f64::from(sample.rtt_us) / 1e3)
         .collect();
     rtts.sort_by(f64::total_cmp);
     (rtts[rtts.len() / 2], rtts[rtts.len() * 95 / 100])
