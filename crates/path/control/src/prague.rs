@@ -20,9 +20,7 @@
 //! draft leaves that detection to experiments, and its reference disables it by default.
 //! Windows below two packets (RFC 9331, section 4.3) are not built either.
 
-use crate::{
-    Ack, Congestion, CongestionControl, EcnResponse, INITIAL_WINDOW, Phase, Reduction,
-};
+use crate::{Ack, Congestion, CongestionControl, EcnResponse, INITIAL_WINDOW, Phase, Reduction};
 use units::{BitRate, Nanos};
 
 /// Weight of the newest round trip in `alpha`.

@@ -96,8 +96,7 @@ impl<C: CongestionControl> Sender<C> {
             self.end_recovery(now);
         }
         // Losses beyond the last recovery's point begin the next one.
-        let signalled =
-            news.marked > 0 && self.control.ecn_response() == EcnResponse::Classic;
+        let signalled = news.marked > 0 && self.control.ecn_response() == EcnResponse::Classic;
         let congested = self.board.has_unrepaired() || signalled;
         if congested && self.recovery.phase == Phase::Open {
             self.begin_recovery(now);

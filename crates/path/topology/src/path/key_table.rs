@@ -203,7 +203,12 @@ pub const KEYS: [PathKey; 39] = [
         "time between two updates of the drop probability",
     ),
     PathKey::of(Key::MaxBurst, "max-burst", "max-burst=50ms", "burst that passes without drops"),
-    PathKey::of(Key::Step, "step", "step=500us", "queueing delay above which L4S packets are marked"),
+    PathKey::of(
+        Key::Step,
+        "step",
+        "step=500us",
+        "queueing delay above which L4S packets are marked",
+    ),
     PathKey::of(
         Key::Coupling,
         "coupling",

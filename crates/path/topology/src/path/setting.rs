@@ -141,7 +141,9 @@ fn plain(key: Key, name: &str, text: &str) -> Result<Setting, PathError> {
         }
         Key::Queue => Discipline::read(name, text).map(|(queue, size)| Setting::Queue(queue, size)),
         Key::Limit | Key::Mark | Key::Min | Key::Max => Size::read(name, text).map(Setting::Size),
-        Key::Target | Key::Interval | Key::Update | Key::Step => time(name, text).map(Setting::Time),
+        Key::Target | Key::Interval | Key::Update | Key::Step => {
+            time(name, text).map(Setting::Time)
+        }
         Key::MaxBurst => quantity(name, text).map(Setting::Time),
         Key::Ecn => flag(name, text).map(Setting::Flag),
         // The maximum of Linux's FQ-CoDel.

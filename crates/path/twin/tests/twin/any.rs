@@ -2,8 +2,8 @@
 
 use control::Algorithm;
 use link::{
-    Blackhole, Bursts, CoDel, Distribution, DualPi2, Fifo, FqCoDel, Jitter, Limit, LinkConfig, Loss, Pie,
-    Queue, Rate, Red, Reorder, TokenBucket,
+    Blackhole, Bursts, CoDel, Distribution, DualPi2, Fifo, FqCoDel, Jitter, Limit, LinkConfig,
+    Loss, Pie, Queue, Rate, Red, Reorder, TokenBucket,
 };
 use proptest::prelude::*;
 use std::time::Duration;
@@ -144,11 +144,12 @@ fn connections() -> impl Strategy<Value = ConnectionConfig> {
         3 => Just(Reader::Immediate),
         1 => rates().prop_map(|rate| Reader::Rate { rate, block: ByteCount::from_bytes(65_536) }),
     ];
-    let algorithms =
-        prop_oneof![Just(Algorithm::NewReno),
-            Just(Algorithm::Cubic),
-            Just(Algorithm::Bbr),
-            Just(Algorithm::Prague)];
+    let algorithms = prop_oneof![
+        Just(Algorithm::NewReno),
+        Just(Algorithm::Cubic),
+        Just(Algorithm::Bbr),
+        Just(Algorithm::Prague)
+    ];
     (
         algorithms,
         applications,
