@@ -7,6 +7,8 @@
 //!   loss                      w  = w / 2, as Reno
 //! ```
 //!
+//! V is R for the first 500 round trips (section 2.4.4): short flows are not slowed down.
+//!
 //! With a share p of packets marked the window settles where (1 - p) (R / V)^2 a round trip
 //! R balances w p / 2 each virtual round trip V: w = 2 (1 - p) R / (p V), a rate that does
 //! not depend on R while R is below 25 ms.
@@ -25,8 +27,10 @@ use units::{BitRate, Nanos};
 
 /// Weight of the newest round trip in `alpha`.
 const GAIN: f64 = 1.0 / 16.0;
-/// Least virtual round trip, ns.
+/// Least virtual round trip of a flow past [`YOUNG_ROUNDS`], ns (section 2.4.4).
 const MIN_VIRTUAL_RTT_NS: u64 = 25_000_000;
+/// Round trips until a flow's growth depends less on its RTT (section 2.4.4).
+const YOUNG_ROUNDS: u32 = 500;
 /// The smallest window, packets.
 const MIN_WINDOW: f64 = 2.0;
 /// Pacing rate in windows a round trip: in slow start the next round trip has twice as many.
@@ -44,6 +48,7 @@ pub struct Prague {
     /// Packets; `None` until the first mark or loss.
     ssthresh: Option<f64>,
     alpha: MarkedShare,
+    age: Age,
     /// The last reduction by marks, while its virtual round trip lasts.
     reduction: Option<MarkReduction>,
     /// Window and threshold before the last recovery.
@@ -52,7 +57,29 @@ pub struct Prague {
     srtt_ns: Option<u64>,
 }
 
-/// A virtual round trip: over once a real one and [`MIN_VIRTUAL_RTT_NS`] have passed.
+/// Round trips so far, up to [`YOUNG_ROUNDS`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Age {
+    rounds: u32,
+    /// The next packet to be sent when the round trip began, as a count of packets.
+    end: u64,
+}
+
+impl Age {
+    const fn update(&mut self, ack: &Ack) {
+        if ack.acked_to > self.end {
+            self.end = ack.sent_to;
+            self.rounds = self.rounds.saturating_add(1);
+        }
+    }
+
+    /// Least virtual round trip, ns.
+    const fn least_rtt_ns(self) -> u64 {
+        if self.rounds < YOUNG_ROUNDS { 0 } else { MIN_VIRTUAL_RTT_NS }
+    }
+}
+
+/// A virtual round trip: over once a real one and the least virtual one have passed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct VirtualRound {
     began: Nanos,
@@ -65,8 +92,8 @@ impl VirtualRound {
         VirtualRound { began: ack.now, end: ack.sent_to }
     }
 
-    fn is_over(&self, ack: &Ack) -> bool {
-        ack.acked_to > self.end && ack.now.nanos_since(self.began) >= MIN_VIRTUAL_RTT_NS
+    fn is_over(&self, ack: &Ack, least_ns: u64) -> bool {
+        ack.acked_to > self.end && ack.now.nanos_since(self.began) >= least_ns
     }
 }
 
@@ -78,8 +105,8 @@ struct MarkReduction {
     prior_cwnd: f64,
 }
 
-/// The moving average of the share of marked packets (the draft's section 2.4.2; RFC 8257,
-/// section 3.3).
+/// The moving average of the share of marked packets (as RFC 8257, section 3.3, but over
+/// virtual round trips).
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct MarkedShare {
     value: f64,
@@ -97,11 +124,11 @@ impl MarkedShare {
         MarkedShare { value: 1.0, has_marks: false, round, delivered: 0, marked: 0 }
     }
 
-    fn update(&mut self, ack: &Ack) {
+    fn update(&mut self, ack: &Ack, least_ns: u64) {
         self.delivered += ack.newly_delivered;
         self.marked += ack.newly_marked;
         self.has_marks |= ack.newly_marked > 0;
-        if !self.round.is_over(ack) || self.delivered == 0 {
+        if !self.round.is_over(ack, least_ns) || self.delivered == 0 {
             return;
         }
         if self.has_marks {
@@ -123,6 +150,7 @@ impl Prague {
             cwnd,
             ssthresh: None,
             alpha: MarkedShare::new(),
+            age: Age::default(),
             reduction: None,
             prior: (cwnd, None),
             srtt_ns: None,
@@ -145,9 +173,10 @@ impl Prague {
     }
 
     /// The reduction by marks: at the first of a virtual round trip, by what the ones before
-    /// showed.
+    /// showed (section 2.4.2).
     fn respond(&mut self, ack: &Ack) {
-        if self.reduction.is_some_and(|reduction| reduction.round.is_over(ack)) {
+        let least_ns = self.age.least_rtt_ns();
+        if self.reduction.is_some_and(|reduction| reduction.round.is_over(ack, least_ns)) {
             self.reduction = None;
         }
         if ack.newly_marked == 0 || self.reduction.is_some() || ack.phase != Phase::Open {
@@ -158,8 +187,8 @@ impl Prague {
         self.reduce_to(prior_cwnd * (1.0 - self.alpha.value / 2.0));
     }
 
-    /// Growth by packets that were not marked, also after a reduction by marks: it goes on
-    /// while a queue is kept short (the draft's section 2.4.3).
+    /// Growth by packets that were not marked, also within the round trip of a reduction by
+    /// marks, which is no recovery.
     fn grow(&mut self, ack: &Ack) {
         let unmarked = ack.newly_delivered.saturating_sub(ack.newly_marked) as f64;
         if self.in_slow_start() {
@@ -168,7 +197,7 @@ impl Prague {
             return;
         }
         let rtt = self.srtt_ns.unwrap_or(MIN_VIRTUAL_RTT_NS) as f64;
-        let scale = rtt / rtt.max(MIN_VIRTUAL_RTT_NS as f64);
+        let scale = rtt / rtt.max(self.age.least_rtt_ns() as f64);
         self.cwnd += unmarked * scale * scale / self.cwnd;
     }
 
@@ -197,7 +226,8 @@ impl CongestionControl for Prague {
 
     fn on_ack(&mut self, ack: &Ack) {
         self.srtt_ns = ack.srtt.map(units::Rtt::nanos).or(self.srtt_ns);
-        self.alpha.update(ack);
+        self.age.update(ack);
+        self.alpha.update(ack, self.age.least_rtt_ns());
         self.respond(ack);
         if ack.phase != Phase::Recovery && ack.newly_acked > 0 && self.is_limited(ack) {
             self.grow(ack);
