@@ -33,7 +33,7 @@ fn offered(kinds: &[(EcnCodepoint, u64)], seconds: u64) -> Vec<Fate<EcnCodepoint
     let mut arrivals: Vec<(u64, EcnCodepoint)> = kinds
         .iter()
         .flat_map(|(ecn, gap_us)| {
-            (0..seconds * 1_000_000 / gap_us).map(|number| (number * gap_us * 1000, *ecn))
+            (0..seconds * 1_000_000 / gap_us).map(move |number| (number * gap_us * 1000, *ecn))
         })
         .collect();
     arrivals.sort_by_key(|(at, _)| *at);
