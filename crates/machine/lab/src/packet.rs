@@ -144,7 +144,7 @@ impl Layout {
         self.train()
             .of_flow(change::flow(ip))
             .of_protocol(change::protocol(ip))
-            .ecn_capable(change::is_ecn_capable(ip))
+            .with_ecn(change::ecn(ip))
     }
 
     fn train(&self) -> Train {

@@ -1,9 +1,9 @@
 //! The algorithms behind one type, chosen at run time without allocation.
 
 use crate::{
-    Ack, Arithmetic, Bbr, Bbr3, Bic, Congestion, CongestionControl, Cubic, CubicPaper, Dctcp, Fast,
-    FastConvergence, FixedRate, HighSpeed, Htcp, Hybla, Illinois, Law, NewReno, Oracle, PathShare,
-    Reduction, Scalable, Udt, UdtRules, Vegas, Westwood, Windowed, Yeah,
+    Ack, Arithmetic, Bbr, Bbr3, Bic, Congestion, CongestionControl, Cubic, CubicPaper, Dctcp,
+    EcnResponse, Fast, FastConvergence, FixedRate, HighSpeed, Htcp, Hybla, Illinois, Law, NewReno,
+    Oracle, PathShare, Prague, Reduction, Scalable, Udt, UdtRules, Vegas, Westwood, Windowed, Yeah,
 };
 use units::{BitRate, Nanos};
 
@@ -43,6 +43,8 @@ pub enum Algorithm {
     Yeah,
     /// [`Oracle`], which knows its share of the path.
     Oracle(PathShare),
+    /// [`Prague`]; wants ECT(1) and exact counts of marks.
+    Prague,
     /// [`FixedRate`], at this rate.
     FixedRate(BitRate),
     /// [`Udt`], by these rules.
@@ -71,10 +73,11 @@ pub const FAST_BACKLOG: u32 = 20;
 
 impl Algorithm {
     /// The algorithms that a TCP sender can have, in the order in which people use them.
-    pub const ALL: [Algorithm; 15] = [
+    pub const ALL: [Algorithm; 16] = [
         Algorithm::Cubic,
         Algorithm::Bbr,
         Algorithm::Bbr3,
+        Algorithm::Prague,
         Algorithm::Dctcp,
         Algorithm::Htcp,
         Algorithm::NewReno,
@@ -101,6 +104,7 @@ impl Algorithm {
         !matches!(
             self,
             Algorithm::Bbr3
+                | Algorithm::Prague
                 | Algorithm::Fast(_)
                 | Algorithm::Oracle(_)
                 | Algorithm::FixedRate(_)
@@ -128,6 +132,7 @@ impl Algorithm {
             Algorithm::Vegas => "vegas",
             Algorithm::Westwood => "westwood",
             Algorithm::Yeah => "yeah",
+            Algorithm::Prague => "prague",
             Algorithm::FixedRate(_) => "fixed-rate",
             Algorithm::Udt(rules) => rules.name(),
         }
@@ -183,6 +188,7 @@ impl Algorithm {
             Algorithm::Vegas => Controller::Vegas(by(Vegas::default(), arithmetic)),
             Algorithm::Westwood => Controller::Westwood(by(Westwood::new(mss), arithmetic)),
             Algorithm::Yeah => Controller::Yeah(by(Yeah::default(), arithmetic)),
+            Algorithm::Prague => Controller::Prague(Prague::new(mss)),
             Algorithm::FixedRate(rate) => Controller::FixedRate(FixedRate::new(rate, mss)),
             Algorithm::Udt(rules) => Controller::Udt(Udt::new(rules, mss, UDT_FLOW_WINDOW, seed)),
         }
@@ -210,6 +216,7 @@ pub enum Controller {
     Vegas(Windowed<Vegas>),
     Westwood(Windowed<Westwood>),
     Yeah(Windowed<Yeah>),
+    Prague(Prague),
     FixedRate(FixedRate),
     Udt(Udt),
 }
@@ -234,6 +241,7 @@ macro_rules! dispatch {
             Controller::Vegas($controller) => $call,
             Controller::Westwood($controller) => $call,
             Controller::Yeah($controller) => $call,
+            Controller::Prague($controller) => $call,
             Controller::FixedRate($controller) => $call,
             Controller::Udt($controller) => $call,
         }
@@ -285,8 +293,16 @@ impl CongestionControl for Controller {
         dispatch!(self, controller => controller.reduction())
     }
 
+    fn ecn_response(&self) -> EcnResponse {
+        dispatch!(self, controller => controller.ecn_response())
+    }
+
     fn min_burst(&self) -> u64 {
         dispatch!(self, controller => controller.min_burst())
+    }
+
+    fn max_burst(&self) -> Option<u64> {
+        dispatch!(self, controller => controller.max_burst())
     }
 
     fn send_buffer_windows(&self) -> u64 {

@@ -26,6 +26,7 @@
 //! | `westwood` | Westwood+: a loss reduces to bandwidth times RTT (Grieco, Mascolo 2004) |
 //! | `yeah` | YeAH: Scalable while the queue is short (Baiocchi et al. 2007) |
 //! | `oracle` | none: paces at a known share of the path, the bound for all others |
+//! | `prague` | Prague, for L4S (draft-briscoe-iccrg-prague-congestion-control) |
 //! | `fixed_rate` | none: a fixed rate, with a circuit breaker (RFC 8084) |
 //! | `udt` | UDT's native control (Gu, Grossman 2007; UDT 4.11), and SRT's variant for files |
 //!
@@ -67,6 +68,7 @@ mod law;
 mod max_filter;
 mod newreno;
 mod oracle;
+mod prague;
 mod random;
 mod round_trips;
 mod scalable;
@@ -95,6 +97,7 @@ pub use illinois::Illinois;
 pub use law::{Law, Windowed};
 pub use newreno::NewReno;
 pub use oracle::{Oracle, PathShare};
+pub use prague::Prague;
 pub use scalable::Scalable;
 pub use udt::{Udt, UdtRules};
 pub use vegas::Vegas;
@@ -214,6 +217,17 @@ pub enum Reduction {
     Controlled,
 }
 
+/// How an algorithm responds to CE marks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EcnResponse {
+    /// As to a loss, once a round trip (RFC 3168, section 6.1.2): the driver begins a
+    /// recovery.
+    Classic,
+    /// By the share of marked packets (RFC 9331, section 4.3): the driver goes on, and
+    /// [`Ack::newly_marked`] tells the algorithm.
+    Scalable,
+}
+
 /// A congestion control algorithm.
 pub trait CongestionControl {
     /// Its name in Linux (`tcp_congestion_control`).
@@ -252,9 +266,19 @@ pub trait CongestionControl {
     /// Who reduces the window in recovery.
     fn reduction(&self) -> Reduction;
 
+    /// How it responds to CE marks.
+    fn ecn_response(&self) -> EcnResponse {
+        EcnResponse::Classic
+    }
+
     /// Smallest burst it asks for while paced, in packets.
     fn min_burst(&self) -> u64 {
         2
+    }
+
+    /// Largest burst it allows, in packets; `None`: as the driver has it.
+    fn max_burst(&self) -> Option<u64> {
+        None
     }
 
     /// Congestion windows that the send buffer should hold (Linux: 2, BBR 3).

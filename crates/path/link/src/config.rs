@@ -266,6 +266,8 @@ pub enum Queue {
     Red(Red),
     /// Proportional integral controller enhanced (RFC 8033).
     Pie(Pie),
+    /// Coupled queues for L4S and classic traffic (RFC 9332).
+    DualPi2(DualPi2),
 }
 
 impl Queue {
@@ -284,6 +286,7 @@ impl Queue {
             Queue::FqCoDel(fq) => fq.codel.limit,
             Queue::Red(red) => red.limit,
             Queue::Pie(pie) => pie.limit,
+            Queue::DualPi2(dual) => dual.limit,
         }
     }
 }
@@ -356,6 +359,25 @@ pub struct Pie {
     /// Whether to mark ECN-capable packets instead of dropping them, while the
     /// probability is at most 10 %.
     pub ecn: bool,
+}
+
+/// Parameters of `DualPI2`, named as in RFC 9332, appendix A.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DualPi2 {
+    /// Target delay of the classic queue; default 15 ms.
+    pub target: Duration,
+    /// Update interval of the base probability (`Tupdate`); default 16 ms, at least 1 ms.
+    /// The integral gain is scaled with it.
+    pub update: Duration,
+    /// Delay of an L4S packet above which it is marked; default 1 ms.
+    pub step: Duration,
+    /// Coupling factor k: marks of L4S packets by base probability, at least 1; default 2.
+    pub coupling: u32,
+    /// Share of the rate that classic packets get while both queues have packets;
+    /// default 10 %.
+    pub classic_share: Probability,
+    /// Limit of both queues together.
+    pub limit: Limit,
 }
 
 /// Settings of a link over time.

@@ -36,7 +36,7 @@ pub use middlebox::rewrite_window_scale;
 pub use packet_fate::{Cause, Counters, Fate, FateKind};
 pub use shaper::TokenBucket;
 pub use trace::{Trace, TraceError};
-pub use train::{Delivery, Protocol, Train};
+pub use train::{Delivery, EcnCodepoint, Protocol, Train};
 
 use packet_fate::{FateLog, TrainRun};
 use queue::{Discipline, QueueContext};

@@ -5,6 +5,7 @@
 
 mod backlog;
 mod codel;
+mod dualpi2;
 mod fifo;
 mod fq_codel;
 mod pie;
@@ -15,6 +16,7 @@ pub(crate) use backlog::{Backlog, Verdict};
 use crate::packet_fate::{FateLog, Packet, TrainRun};
 use crate::{Queue, Rate};
 use codel::CoDelQueue;
+use dualpi2::DualPi2Queue;
 use fifo::FifoQueue;
 use fq_codel::FqCoDelQueue;
 use pie::PieQueue;
@@ -51,6 +53,7 @@ pub(crate) enum Discipline<P> {
     FqCoDel(FqCoDelQueue<P>),
     Red(RedQueue<P>),
     Pie(PieQueue<P>),
+    DualPi2(DualPi2Queue<P>),
 }
 
 impl<P: Clone> Discipline<P> {
@@ -62,6 +65,7 @@ impl<P: Clone> Discipline<P> {
             Queue::FqCoDel(fq) => Discipline::FqCoDel(FqCoDelQueue::new(*fq, context)),
             Queue::Red(red) => Discipline::Red(RedQueue::new(*red, context)),
             Queue::Pie(pie) => Discipline::Pie(PieQueue::new(*pie, context)),
+            Queue::DualPi2(dual) => Discipline::DualPi2(DualPi2Queue::new(*dual, context)),
         }
     }
 
@@ -87,6 +91,7 @@ impl<P: Clone> Discipline<P> {
             Discipline::FqCoDel(queue) => queue.enqueue(now, run, idle, log),
             Discipline::Red(queue) => queue.enqueue(now, run, idle, log),
             Discipline::Pie(queue) => queue.enqueue(now, run, idle, log),
+            Discipline::DualPi2(queue) => queue.enqueue(now, run, idle, log),
         }
     }
 
@@ -99,6 +104,7 @@ impl<P: Clone> Discipline<P> {
             Discipline::FqCoDel(queue) => queue.dequeue(now, log),
             Discipline::Red(queue) => queue.dequeue(now),
             Discipline::Pie(queue) => queue.dequeue(now),
+            Discipline::DualPi2(queue) => queue.dequeue(now, log),
         }
     }
 
@@ -110,6 +116,7 @@ impl<P: Clone> Discipline<P> {
             Discipline::FqCoDel(queue) => queue.bytes(),
             Discipline::Red(queue) => queue.backlog.bytes(),
             Discipline::Pie(queue) => queue.backlog.bytes(),
+            Discipline::DualPi2(queue) => queue.bytes(),
         }
     }
 
@@ -121,6 +128,7 @@ impl<P: Clone> Discipline<P> {
             Discipline::FqCoDel(queue) => queue.packets(),
             Discipline::Red(queue) => queue.backlog.packets(),
             Discipline::Pie(queue) => queue.backlog.packets(),
+            Discipline::DualPi2(queue) => queue.packets(),
         }
     }
 
@@ -132,6 +140,7 @@ impl<P: Clone> Discipline<P> {
             Discipline::FqCoDel(queue) => queue.drain(),
             Discipline::Red(queue) => queue.backlog.drain(),
             Discipline::Pie(queue) => queue.backlog.drain(),
+            Discipline::DualPi2(queue) => queue.drain(),
         }
     }
 }

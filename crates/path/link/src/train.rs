@@ -11,8 +11,35 @@ pub struct Train {
     full: u32,
     last: u32,
     flow: u32,
-    ecn_capable: bool,
+    ecn: EcnCodepoint,
     protocol: Option<Protocol>,
+}
+
+/// The ECN field of an IP header (RFC 3168, section 5).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum EcnCodepoint {
+    /// Not ECN-capable.
+    #[default]
+    NotEct,
+    /// ECN-capable: the sender wants L4S treatment (RFC 9331).
+    Ect1,
+    /// ECN-capable, with the classic response to marks.
+    Ect0,
+    /// Congestion experienced.
+    Ce,
+}
+
+impl EcnCodepoint {
+    /// The codepoint in the two low-order bits of a traffic class; the others are ignored.
+    #[must_use]
+    pub const fn of_traffic_class(bits: u8) -> Self {
+        match bits & 3 {
+            0 => EcnCodepoint::NotEct,
+            1 => EcnCodepoint::Ect1,
+            2 => EcnCodepoint::Ect0,
+            _ => EcnCodepoint::Ce,
+        }
+    }
 }
 
 /// Transport protocols that middleboxes tell apart.
@@ -43,7 +70,14 @@ impl Train {
     /// One packet of `size` bytes.
     #[must_use]
     pub const fn single(size: u32) -> Self {
-        Train { packets: 1, full: size, last: size, flow: 0, ecn_capable: false, protocol: None }
+        Train {
+            packets: 1,
+            full: size,
+            last: size,
+            flow: 0,
+            ecn: EcnCodepoint::NotEct,
+            protocol: None,
+        }
     }
 
     /// Packets of at most `segment` payload bytes each that carry `payload` bytes in total,
@@ -70,10 +104,10 @@ impl Train {
         Train { flow, ..self }
     }
 
-    /// Sets whether its packets are ECN-capable (RFC 3168: ECT or CE).
+    /// Sets the ECN field of its packets.
     #[must_use]
-    pub const fn ecn_capable(self, ecn_capable: bool) -> Self {
-        Train { ecn_capable, ..self }
+    pub const fn with_ecn(self, ecn: EcnCodepoint) -> Self {
+        Train { ecn, ..self }
     }
 
     /// Sets the transport protocol of its packets.
@@ -97,7 +131,14 @@ impl Train {
     /// Whether its packets are ECN-capable.
     #[must_use]
     pub const fn is_ecn_capable(self) -> bool {
-        self.ecn_capable
+        !matches!(self.ecn, EcnCodepoint::NotEct)
+    }
+
+    /// Whether its packets get L4S treatment: ECT(1), or CE, whose sender is unknown
+    /// (RFC 9331, section 5.1).
+    #[must_use]
+    pub const fn is_l4s(self) -> bool {
+        matches!(self.ecn, EcnCodepoint::Ect1 | EcnCodepoint::Ce)
     }
 
     /// Number of packets, at least 1.

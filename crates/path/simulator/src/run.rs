@@ -7,7 +7,7 @@ use record::Measurement;
 use std::time::Duration;
 use tcp::{Application, BufferCheck, BufferSize, Reader, WindowSize};
 use topology::PathSpec;
-use twin::{ConnectionConfig, DatagramSource, HostPauses, Outcome, TruthInterval};
+use twin::{ConnectionConfig, DatagramSource, Ecn, HostPauses, Outcome, TruthInterval};
 use units::{BitRate, ByteCount};
 
 /// Bounds a run whose path lets more through than its family reckons with.
@@ -99,7 +99,7 @@ fn config(scenario: &Scenario, seed: u64) -> Result<(twin::Scenario, u8), Scenar
                 measured: false,
                 algorithm: congestion,
                 start: seconds(start_s),
-                ecn: scenario.ecn,
+                ecn: ecn(scenario),
                 ..ample()
             }),
             CrossFlow::OnOffUdp { rate, on_s, off_s } => datagrams.push(DatagramSource {
@@ -153,9 +153,14 @@ fn stream(
         max_pacing_rate: scenario.pacing,
         window,
         reader: scenario.reader.map_or(Reader::Immediate, reader),
-        ecn: scenario.ecn,
+        ecn: ecn(scenario),
         ..ConnectionConfig::default()
     }
+}
+
+/// Real hosts have classic ECN alone.
+const fn ecn(scenario: &Scenario) -> Ecn {
+    if scenario.ecn { Ecn::Classic } else { Ecn::Off }
 }
 
 /// Kernels differ: half of the scenarios run as under each.

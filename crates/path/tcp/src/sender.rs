@@ -352,7 +352,9 @@ impl<C: CongestionControl> Sender<C> {
     fn burst_packets(&self) -> u64 {
         let least = self.control.min_burst();
         let rate = self.pacing_rate().unwrap_or(BitRate::ZERO);
-        pacer::burst_packets(rate, self.rtt.min_ns().unwrap_or(u64::MAX), self.mss, least)
+        let min_rtt_ns = self.rtt.min_ns().unwrap_or(u64::MAX);
+        let burst = pacer::burst_packets(rate, min_rtt_ns, self.mss, least);
+        burst.min(self.control.max_burst().unwrap_or(u64::MAX)).max(1)
     }
 
     fn uses_prr(&self) -> bool {

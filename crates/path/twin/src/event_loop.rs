@@ -239,7 +239,7 @@ impl<'a> Simulation<'a> {
             } else {
                 Train::segmented(HEADER_BYTES, payload, mss)
             };
-            let train = train.of_flow(index).ecn_capable(ecn);
+            let train = train.of_flow(index).with_ecn(ecn.codepoint());
             self.observer.data(self.now, Host::Sending, index, &segments, false);
             self.send(train, Forward::Data { connection: index, segments });
         }

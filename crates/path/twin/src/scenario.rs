@@ -2,7 +2,7 @@
 
 use crate::{DatagramSource, HostPauses, TruthInterval};
 use control::Algorithm;
-use link::{Counters, Schedule};
+use link::{Counters, EcnCodepoint, Schedule};
 use record::Measurement;
 use std::time::Duration;
 use tcp::{Application, BufferCheck, BufferSize, Reader, SenderInfo, WindowSize};
@@ -51,6 +51,30 @@ impl Scenario {
     }
 }
 
+/// What a connection negotiated about ECN. The receiver counts marks exactly in either case
+/// (as AccECN does), and how the sender responds is its congestion control's.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Ecn {
+    /// Data packets are not ECN-capable.
+    #[default]
+    Off,
+    /// They have ECT(0) (RFC 3168).
+    Classic,
+    /// They have ECT(1) (RFC 9331): for a control with a scalable response, such as Prague.
+    L4s,
+}
+
+impl Ecn {
+    /// The ECN field of data packets.
+    pub(crate) const fn codepoint(self) -> EcnCodepoint {
+        match self {
+            Ecn::Off => EcnCodepoint::NotEct,
+            Ecn::Classic => EcnCodepoint::Ect0,
+            Ecn::L4s => EcnCodepoint::Ect1,
+        }
+    }
+}
+
 /// A TCP connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConnectionConfig {
@@ -74,8 +98,8 @@ pub struct ConnectionConfig {
     pub window: WindowSize,
     /// How the receiving application reads.
     pub reader: Reader,
-    /// ECN was negotiated (RFC 3168).
-    pub ecn: bool,
+    /// ECN.
+    pub ecn: Ecn,
 }
 
 impl Default for ConnectionConfig {
@@ -94,7 +118,7 @@ impl Default for ConnectionConfig {
             max_pacing_rate: None,
             window: WindowSize::Fixed(ample),
             reader: Reader::Immediate,
-            ecn: false,
+            ecn: Ecn::Off,
         }
     }
 }

@@ -4,6 +4,7 @@ use crate::transfer::{Transfer, over};
 use control::Algorithm;
 use diagnose::{deciding::DROPPING_ALIKE, explain};
 use record::{Confidence, Decided, Finding, Limit};
+use twin::Ecn;
 
 /// Asserts the limit of the first `seeds` variations. A finding far from certain would be an
 /// accident of the fit.
@@ -96,7 +97,7 @@ fn a_managed_queue() {
 #[test]
 fn a_queue_that_marks() {
     let mut marked = over(50.0, 30.0, "queue=fq_codel,ecn=yes");
-    marked.stream.ecn = true;
+    marked.stream.ecn = Ecn::Classic;
     surely(Limit::EcnMarks, &marked);
 }
 

@@ -3,7 +3,7 @@
 
 use super::{NEEDS_CHECKSUM, fold, sum};
 use host::tun::VNET_HEADER;
-use link::{Protocol, WindowScale};
+use link::{EcnCodepoint, Protocol, WindowScale};
 use std::net::{IpAddr, SocketAddr};
 
 const TCP: u8 = 6;
@@ -107,12 +107,12 @@ fn transport(ip: &[u8]) -> Option<Transport> {
     }
 }
 
-/// Whether the packet is ECN-capable: ECT(0), ECT(1) or CE.
-pub(crate) fn is_ecn_capable(ip: &[u8]) -> bool {
+/// The packet's ECN field.
+pub(crate) fn ecn(ip: &[u8]) -> EcnCodepoint {
     match (ip.first().map(|byte| byte >> 4), ip.get(1)) {
-        (Some(4), Some(byte)) => byte & CE != 0,
-        (Some(6), Some(byte)) => byte >> 4 & CE != 0,
-        _ => false,
+        (Some(4), Some(byte)) => EcnCodepoint::of_traffic_class(*byte),
+        (Some(6), Some(byte)) => EcnCodepoint::of_traffic_class(byte >> 4),
+        _ => EcnCodepoint::NotEct,
     }
 }
 
@@ -219,8 +219,9 @@ mod tests {
     #[test]
     fn marks_keep_the_header_whole() {
         let mut buffer = datagram(1000);
-        assert!(is_ecn_capable(&buffer[VNET_HEADER..]));
+        assert_eq!(ecn(&buffer[VNET_HEADER..]), EcnCodepoint::Ect1);
         mark(&mut buffer[VNET_HEADER..]);
+        assert_eq!(ecn(&buffer[VNET_HEADER..]), EcnCodepoint::Ce);
         complete_checksum(&mut buffer);
         assert!(buffer[VNET_HEADER + 1] & CE == CE && sums_up(&buffer));
     }
@@ -243,7 +244,7 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn any_bytes_are_accepted_without_a_panic(mut buffer in proptest::collection::vec(0u8.., 0..120), draw in 0u64..) {
-            let _ = (flow(&buffer), is_ecn_capable(&buffer));
+            let _ = (flow(&buffer), ecn(&buffer));
             mark(&mut buffer);
             window_scale(&mut buffer, WindowScale::Strip);
             flip(&mut buffer, draw);

@@ -29,6 +29,12 @@ pub(crate) struct QueueView {
 }
 
 impl QueueView {
+    /// The same with what another queue holds under the same limit.
+    pub(crate) const fn beside(self, other: Occupancy) -> Self {
+        let bytes = self.bytes + other.bytes.bytes();
+        QueueView { bytes, packets: self.packets + other.packets, ..self }
+    }
+
     /// Whether the packet fits; always true if it need not wait.
     pub(crate) const fn fits(&self, limit: Limit) -> bool {
         self.unqueued

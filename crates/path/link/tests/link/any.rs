@@ -2,9 +2,9 @@
 
 use crate::arrange::{SECOND, ms};
 use link::{
-    Blackhole, Bursts, COALESCE, Cause, CoDel, Counters, Delivery, Distribution, Fate, FateKind,
-    Fifo, FqCoDel, GilbertElliott, Jitter, Limit, Link, LinkConfig, Loss, Pie, Queue, Rate, Red,
-    Reorder, Schedule, TokenBucket, Trace, Train,
+    Blackhole, Bursts, COALESCE, Cause, CoDel, Counters, Delivery, Distribution, DualPi2,
+    EcnCodepoint, Fate, FateKind, Fifo, FqCoDel, GilbertElliott, Jitter, Limit, Link, LinkConfig,
+    Loss, Pie, Queue, Rate, Red, Reorder, Schedule, TokenBucket, Trace, Train,
 };
 use proptest::prelude::*;
 use std::collections::HashMap;
@@ -57,6 +57,11 @@ fn queues() -> impl Strategy<Value = Queue> {
         (times(40), times(40), times(200), limits(), any::<bool>()).prop_map(
             |(target, update, burst, limit, ecn)| {
                 Queue::Pie(Pie { target, update, burst, limit, ecn })
+            }
+        ),
+        (times(40), times(40), times(5), 1u32..4, probabilities(), limits()).prop_map(
+            |(target, update, step, coupling, classic_share, limit)| {
+                Queue::DualPi2(DualPi2 { target, update, step, coupling, classic_share, limit })
             }
         ),
     ]
@@ -153,11 +158,11 @@ fn schedules() -> impl Strategy<Value = Schedule> {
 }
 
 fn trains() -> impl Strategy<Value = Vec<(u64, Train)>> {
-    let train = (0u32..66_000, 100u32..9_000, 0u32..6, any::<bool>()).prop_map(
-        |(payload, segment, flow, ecn_capable)| {
-            Train::segmented(52, payload, segment).of_flow(flow).ecn_capable(ecn_capable)
-        },
-    );
+    let train =
+        (0u32..66_000, 100u32..9_000, 0u32..6, 0u8..4).prop_map(|(payload, segment, flow, ecn)| {
+            let ecn = EcnCodepoint::of_traffic_class(ecn);
+            Train::segmented(52, payload, segment).of_flow(flow).with_ecn(ecn)
+        });
     prop::collection::vec((0u64..20_000_000, train), 1..60)
 }
 

@@ -6,6 +6,7 @@
 mod any;
 mod arrange;
 mod codel;
+mod dualpi2;
 mod effects;
 mod fq_codel;
 mod late_reads;

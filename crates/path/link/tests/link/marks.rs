@@ -2,7 +2,8 @@
 
 use crate::arrange::{ROOM, SECOND, config, drain, fates_of_all, ms, queueing, train, watched};
 use link::{
-    Cause, CoDel, Fate, FateKind, Fifo, FqCoDel, Limit, LinkConfig, Pie, Queue, Red, Train,
+    Cause, CoDel, EcnCodepoint, Fate, FateKind, Fifo, FqCoDel, Limit, LinkConfig, Pie, Queue, Red,
+    Train,
 };
 use units::{ByteCount, Nanos};
 
@@ -33,10 +34,10 @@ fn pie(ecn: bool) -> Pie {
 }
 
 /// An overload of 5 % for one second.
-fn overloaded(queue: Queue, ecn_capable: bool) -> (Vec<Fate<u32>>, link::Counters) {
+fn overloaded(queue: Queue, ecn: EcnCodepoint) -> (Vec<Fate<u32>>, link::Counters) {
     let mut link = queueing(RATE, queue);
     for packet in 0..1_050u64 {
-        let train = Train::single(1000).ecn_capable(ecn_capable);
+        let train = Train::single(1000).with_ecn(ecn);
         link.arrive(Nanos(packet * SECOND / 1_050), train, 0);
     }
     (fates_of_all(&mut link), link.counters())
@@ -50,10 +51,10 @@ fn marked(fates: &[Fate<u32>]) -> Vec<u64> {
 #[test]
 fn ecn_capable_packets_are_marked_and_others_dropped() {
     for (name, queue) in managed() {
-        let (fates, counters) = overloaded(queue, true);
+        let (fates, counters) = overloaded(queue, EcnCodepoint::Ect0);
         assert!(counters.marked > 0 && counters.aqm_drops == 0, "{name}: {counters:?}");
         assert_eq!(marked(&fates).len() as u64, counters.marked, "{name}");
-        let (fates, counters) = overloaded(queue, false);
+        let (fates, counters) = overloaded(queue, EcnCodepoint::NotEct);
         assert!(counters.marked == 0 && counters.aqm_drops > 0, "{name}: {counters:?}");
         assert!(marked(&fates).is_empty());
     }
@@ -71,7 +72,7 @@ fn queues_without_ecn_do_not_mark() {
         other => other,
     };
     for (name, queue) in managed() {
-        let (_, counters) = overloaded(without(queue), true);
+        let (_, counters) = overloaded(without(queue), EcnCodepoint::Ect0);
         assert!(counters.marked == 0 && counters.aqm_drops > 0, "{name}: {counters:?}");
     }
 }
@@ -81,7 +82,7 @@ fn codel_marks_by_the_control_law() {
     let queue = managed()[0].1;
     let mut link = queueing(RATE, queue);
     for packet in 0..2_000u64 {
-        link.arrive(Nanos(packet * 500_000), Train::single(1000).ecn_capable(true), 0);
+        link.arrive(Nanos(packet * 500_000), Train::single(1000).with_ecn(EcnCodepoint::Ect0), 0);
     }
     let fates = fates_of_all(&mut link);
     let is = |f: &&Fate<u32>| matches!(f.kind, FateKind::Delivered { marked: true, .. });
@@ -98,7 +99,7 @@ fn pie_stops_marking_above_ten_percent() {
     // Twice the rate from a sender that ignores marks: the probability rises to 100 %.
     let mut link = queueing(RATE, Queue::Pie(pie(true)));
     for packet in 0..20_000u64 {
-        link.arrive(Nanos(packet * 500_000), Train::single(1000).ecn_capable(true), 0);
+        link.arrive(Nanos(packet * 500_000), Train::single(1000).with_ecn(EcnCodepoint::Ect0), 0);
     }
     let fates = fates_of_all(&mut link);
     let early = FateKind::Dropped(Cause::Aqm);
@@ -113,7 +114,7 @@ fn red_drops_ecn_packets_beyond_twice_the_maximum() {
     let Queue::Red(red) = managed()[2].1 else { unreachable!() };
     let mut link = queueing(RATE, Queue::Red(Red { weight: 0, ..red }));
     for _ in 0..300 {
-        link.arrive(Nanos(0), Train::single(1000).ecn_capable(true), 0);
+        link.arrive(Nanos(0), Train::single(1000).with_ecn(EcnCodepoint::Ect0), 0);
     }
     // All packets that found 200 000 bytes queued, and none before.
     assert_eq!((link.queued_bytes().bytes(), link.counters().aqm_drops), (200_000, 99));
@@ -125,7 +126,7 @@ fn step_marking_above_the_threshold() {
     let step = Fifo { limit: ROOM, mark: Some(Limit::Packets(10)) };
     let queue = Queue::DropTail(step);
     let mut link = watched(LinkConfig { queue, ..config(100_000_000_000, 1) });
-    link.arrive(Nanos(0), train(45).ecn_capable(true), 0);
+    link.arrive(Nanos(0), train(45).with_ecn(EcnCodepoint::Ect0), 0);
     // Packet 11 of the train finds eleven before it: marks start there.
     let out: Vec<_> = drain(&mut link).iter().map(|d| (d.packets.clone(), d.marked)).collect();
     assert_eq!(out, [(0..11, false), (11..45, true)]);
@@ -141,7 +142,7 @@ fn step_marking_in_bytes_and_a_full_queue() {
     let bytes = |bytes| Limit::Bytes(ByteCount::from_bytes(bytes));
     let queue = Queue::DropTail(Fifo { limit: bytes(30_000), mark: Some(bytes(15_000)) });
     let mut link = queueing(1_000_000, queue);
-    link.arrive(Nanos(0), train(45).ecn_capable(true), 0);
+    link.arrive(Nanos(0), train(45).with_ecn(EcnCodepoint::Ect0), 0);
     // 15 000 bytes do not exceed the threshold, 16 500 do.
     assert_eq!(marked(&fates_of_all(&mut link)), (12..=20).collect::<Vec<_>>());
     assert_eq!((link.counters().marked, link.counters().queue_drops), (9, 25));
@@ -151,7 +152,7 @@ fn step_marking_in_bytes_and_a_full_queue() {
 fn a_mark_stays_through_a_change_of_the_queue() {
     let marking = Queue::DropTail(Fifo { limit: ROOM, mark: Some(Limit::Packets(3)) });
     let mut link = queueing(1_000_000, marking);
-    link.arrive(Nanos(0), train(10).ecn_capable(true), 0);
+    link.arrive(Nanos(0), train(10).with_ecn(EcnCodepoint::Ect0), 0);
     let another = Queue::DropTail(Fifo { limit: ROOM, mark: Some(Limit::Packets(4)) });
     link.reschedule(Nanos(1), Nanos(0), LinkConfig { queue: another, ..config(1_000_000, 0) });
     assert_eq!(marked(&fates_of_all(&mut link)).len(), 6);

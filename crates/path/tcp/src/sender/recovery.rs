@@ -2,7 +2,7 @@
 
 use super::Sender;
 use crate::prr::Prr;
-use control::{Congestion, CongestionControl, Phase};
+use control::{Congestion, CongestionControl, EcnResponse, Phase};
 use units::Nanos;
 
 /// The recovery under way, if any, and the tail loss probe.
@@ -96,7 +96,8 @@ impl<C: CongestionControl> Sender<C> {
             self.end_recovery(now);
         }
         // Losses beyond the last recovery's point begin the next one.
-        let congested = self.board.has_unrepaired() || news.marked > 0;
+        let signalled = news.marked > 0 && self.control.ecn_response() == EcnResponse::Classic;
+        let congested = self.board.has_unrepaired() || signalled;
         if congested && self.recovery.phase == Phase::Open {
             self.begin_recovery(now);
         }

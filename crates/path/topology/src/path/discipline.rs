@@ -4,7 +4,7 @@ use super::bottleneck::Bottleneck;
 use super::error::{PathError, short};
 use super::key::Key;
 use super::size::{SIZES, Size, size_in_words};
-use link::{CoDel, Fifo, FqCoDel, Limit, Pie, Queue, Red};
+use link::{CoDel, DualPi2, Fifo, FqCoDel, Limit, Pie, Queue, Red};
 use std::time::Duration;
 use units::{ByteCount, Probability, Rtt};
 
@@ -28,6 +28,7 @@ pub(super) enum Discipline {
     FqCoDel,
     Red,
     Pie,
+    DualPi2,
 }
 
 /// What a path gives of a queue's options; `None` where it leaves one out.
@@ -98,6 +99,18 @@ pub(super) const DISCIPLINES: &[DisciplineEntry] = &[
             (Key::Update, "15ms"),
             (Key::MaxBurst, "150ms"),
             (Key::Ecn, "no"),
+        ],
+    },
+    DisciplineEntry {
+        discipline: Discipline::DualPi2,
+        name: "dualpi2",
+        options: &[
+            (Key::Limit, SAFETY_LIMIT),
+            (Key::Target, "15ms"),
+            (Key::Update, "16ms"),
+            (Key::Step, "1ms"),
+            (Key::Coupling, "2"),
+            (Key::ClassicShare, "10%"),
         ],
     },
 ];
@@ -177,6 +190,7 @@ impl Discipline {
                 limit,
                 ecn: ecn.unwrap_or(false),
             }),
+            Discipline::DualPi2 => Queue::DualPi2(dualpi2(options, limit)),
         }
     }
 
@@ -187,7 +201,7 @@ impl Discipline {
                 let least = ByteCount::from_bytes(at.packet * MIN_PACKETS);
                 Limit::Bytes(at.bdp().max(least))
             }
-            Discipline::CoDel | Discipline::FqCoDel | Discipline::Pie => {
+            Discipline::CoDel | Discipline::FqCoDel | Discipline::Pie | Discipline::DualPi2 => {
                 let (packets, bytes) = (Limit::Packets(AQM_PACKETS), at.bdp().times(AQM_BDPS));
                 if at.bytes(packets) < bytes { Limit::Bytes(bytes) } else { packets }
             }
@@ -236,6 +250,13 @@ impl Discipline {
                 words.push(format!("max burst {}", time(pie.burst)));
                 ecn |= pie.ecn;
             }
+            Queue::DualPi2(dual) => {
+                words.push(format!("target {}, update {}", time(dual.target), time(dual.update)));
+                words.push(format!("step {}, coupling {}", time(dual.step), dual.coupling));
+                words.push(format!("classic share {}", dual.classic_share));
+                words.push(format!("limit {limit}"));
+                return words.join(", ");
+            }
         }
         words.push(format!("limit {limit}"));
         if let Queue::FqCoDel(fq) = queue {
@@ -260,6 +281,19 @@ fn codel(options: &impl Options, at: &Bottleneck, limit: Limit, ecn: bool) -> Co
     let interval =
         options.time(Key::Interval).unwrap_or(Duration::from_millis(100).saturating_add(more));
     CoDel { target, interval, limit, ecn }
+}
+
+/// The defaults are those of RFC 9332, appendix A.
+fn dualpi2(options: &impl Options, limit: Limit) -> DualPi2 {
+    let tenth = || "10%".parse().unwrap_or(Probability::ALWAYS);
+    DualPi2 {
+        target: options.time(Key::Target).unwrap_or(Duration::from_millis(15)),
+        update: options.time(Key::Update).unwrap_or(Duration::from_millis(16)),
+        step: options.time(Key::Step).unwrap_or(Duration::from_millis(1)),
+        coupling: options.number(Key::Coupling).unwrap_or(2),
+        classic_share: options.share(Key::ClassicShare).unwrap_or_else(tenth),
+        limit,
+    }
 }
 
 fn red(options: &impl Options, at: &Bottleneck, limit: Limit, ecn: bool) -> Red {

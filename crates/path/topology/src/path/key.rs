@@ -38,6 +38,9 @@ pub(super) enum Key {
     Weight,
     Update,
     MaxBurst,
+    Step,
+    Coupling,
+    ClassicShare,
 }
 
 /// What a key sets.

@@ -60,7 +60,7 @@ impl Key {
 
 /// Every key. A variant of `Key` that is missing here is never constructed,
 /// which the compiler reports.
-pub const KEYS: [PathKey; 36] = [
+pub const KEYS: [PathKey; 39] = [
     PathKey::of(
         Key::Rate,
         "rate",
@@ -203,6 +203,24 @@ pub const KEYS: [PathKey; 36] = [
         "time between two updates of the drop probability",
     ),
     PathKey::of(Key::MaxBurst, "max-burst", "max-burst=50ms", "burst that passes without drops"),
+    PathKey::of(
+        Key::Step,
+        "step",
+        "step=500us",
+        "queueing delay above which L4S packets are marked",
+    ),
+    PathKey::of(
+        Key::Coupling,
+        "coupling",
+        "coupling=3",
+        "marks of L4S packets by the square root of the classic drop probability",
+    ),
+    PathKey::of(
+        Key::ClassicShare,
+        "classic-share",
+        "classic-share=25%",
+        "least share of the rate for classic packets",
+    ),
     PathKey::new(
         "overhead",
         Target::Overhead,

@@ -141,13 +141,17 @@ fn plain(key: Key, name: &str, text: &str) -> Result<Setting, PathError> {
         }
         Key::Queue => Discipline::read(name, text).map(|(queue, size)| Setting::Queue(queue, size)),
         Key::Limit | Key::Mark | Key::Min | Key::Max => Size::read(name, text).map(Setting::Size),
-        Key::Target | Key::Interval | Key::Update => time(name, text).map(Setting::Time),
+        Key::Target | Key::Interval | Key::Update | Key::Step => {
+            time(name, text).map(Setting::Time)
+        }
         Key::MaxBurst => quantity(name, text).map(Setting::Time),
         Key::Ecn => flag(name, text).map(Setting::Flag),
         // The maximum of Linux's FQ-CoDel.
         Key::Flows => integer(name, text, 1, 65_536, "1024").map(Setting::Number),
         Key::Quantum => integer(name, text, 256, 1 << 20, "1514, in bytes").map(Setting::Number),
-        Key::Probability => quantity(name, text).map(Setting::Share),
+        Key::Probability | Key::ClassicShare => quantity(name, text).map(Setting::Share),
+        // RFC 9332, appendix C: 2 for equal rates at equal RTTs; more than a handful starves L4S.
+        Key::Coupling => integer(name, text, 1, 16, "2").map(Setting::Number),
         Key::Weight => {
             integer(name, text, 1, 31, "9 for an average over 512 packets").map(Setting::Number)
         }

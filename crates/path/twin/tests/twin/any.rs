@@ -2,13 +2,13 @@
 
 use control::Algorithm;
 use link::{
-    Blackhole, Bursts, CoDel, Distribution, Fifo, FqCoDel, Jitter, Limit, LinkConfig, Loss, Pie,
-    Queue, Rate, Red, Reorder, TokenBucket,
+    Blackhole, Bursts, CoDel, Distribution, DualPi2, Fifo, FqCoDel, Jitter, Limit, LinkConfig,
+    Loss, Pie, Queue, Rate, Red, Reorder, TokenBucket,
 };
 use proptest::prelude::*;
 use std::time::Duration;
 use tcp::{Application, BufferCheck, BufferSize, Reader, WindowSize};
-use twin::{ConnectionConfig, DatagramSource, Scenario};
+use twin::{ConnectionConfig, DatagramSource, Ecn, Scenario};
 use units::{BitRate, ByteCount, LossRatio};
 
 fn millis(range: std::ops::Range<u64>) -> impl Strategy<Value = Duration> {
@@ -63,6 +63,14 @@ fn queues() -> impl Strategy<Value = Queue> {
             burst: Duration::from_millis(150),
             limit,
             ecn,
+        })),
+        limits().prop_map(|limit| Queue::DualPi2(DualPi2 {
+            target: Duration::from_millis(15),
+            update: Duration::from_millis(16),
+            step: Duration::from_millis(1),
+            coupling: 2,
+            classic_share: "10%".parse::<LossRatio>().unwrap().into(),
+            limit,
         })),
     ]
 }
@@ -136,14 +144,18 @@ fn connections() -> impl Strategy<Value = ConnectionConfig> {
         3 => Just(Reader::Immediate),
         1 => rates().prop_map(|rate| Reader::Rate { rate, block: ByteCount::from_bytes(65_536) }),
     ];
-    let algorithms =
-        prop_oneof![Just(Algorithm::NewReno), Just(Algorithm::Cubic), Just(Algorithm::Bbr)];
+    let algorithms = prop_oneof![
+        Just(Algorithm::NewReno),
+        Just(Algorithm::Cubic),
+        Just(Algorithm::Bbr),
+        Just(Algorithm::Prague)
+    ];
     (
         algorithms,
         applications,
         (buffers, checks, windows, readers),
         prop::option::weighted(0.2, rates()),
-        any::<bool>(),
+        prop_oneof![Just(Ecn::Off), Just(Ecn::Classic), Just(Ecn::L4s)],
         millis(0..1_000),
     )
         .prop_map(

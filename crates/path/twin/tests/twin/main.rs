@@ -9,6 +9,7 @@ mod bbr3;
 mod controls;
 mod diagnosis;
 mod hosts;
+mod l4s;
 mod limits;
 mod recovery;
 mod response;

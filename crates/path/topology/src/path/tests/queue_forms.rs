@@ -1,7 +1,7 @@
 //! Queues: sizes, disciplines, options and what stands in for them.
 
 use super::*;
-use link::{CoDel, Fifo, Limit, Pie, Queue, Red};
+use link::{CoDel, DualPi2, Fifo, Limit, Pie, Queue, Red};
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
 
@@ -142,6 +142,35 @@ fn early_detection() {
     assert_eq!(
         words(text),
         "pie, target 20 ms, update 10 ms, max burst 0 ms, limit 10240 packets, ECN on"
+    );
+}
+
+#[test]
+fn coupled_queues() {
+    let plain = DualPi2 {
+        target: MS(15),
+        update: MS(16),
+        step: MS(1),
+        coupling: 2,
+        classic_share: "10%".parse().unwrap(),
+        limit: Limit::Packets(10_240),
+    };
+    assert_eq!(queue("queue=dualpi2"), Queue::DualPi2(plain));
+    let other = DualPi2 {
+        target: MS(20),
+        update: MS(20),
+        step: Duration::from_micros(500),
+        coupling: 3,
+        classic_share: "25%".parse().unwrap(),
+        limit: Limit::Packets(500),
+    };
+    let text = "queue=dualpi2,target=20ms,update=20ms,step=500us,coupling=3,classic-share=25%,\
+                limit=500p";
+    assert_eq!(queue(text), Queue::DualPi2(other));
+    assert_eq!(
+        words(text),
+        "dualpi2, target 20 ms, update 20 ms, step 500 us, coupling 3, classic share 25 %, \
+         limit 500 packets"
     );
 }
 
