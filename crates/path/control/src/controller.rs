@@ -1,8 +1,8 @@
 //! The algorithms behind one type, chosen at run time without allocation.
 
 use crate::{
-    Ack, Bbr, Bbr3, Congestion, CongestionControl, Cubic, FixedRate, NewReno, Reduction, Udt,
-    UdtRules,
+    Ack, Bbr, Bbr3, Congestion, CongestionControl, Cubic, FixedRate, NewReno, OwnController,
+    Reduction, Udt, UdtRules,
 };
 use units::{BitRate, Nanos};
 
@@ -84,7 +84,7 @@ impl Algorithm {
 }
 
 /// A controller of any algorithm.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 #[expect(missing_docs, reason = "each is named after its algorithm")]
 pub enum Controller {
     NewReno(NewReno),
@@ -93,6 +93,7 @@ pub enum Controller {
     Bbr3(Bbr3),
     FixedRate(FixedRate),
     Udt(Udt),
+    Own(OwnController),
 }
 
 macro_rules! dispatch {
@@ -104,12 +105,13 @@ macro_rules! dispatch {
             Controller::Bbr3($controller) => $call,
             Controller::FixedRate($controller) => $call,
             Controller::Udt($controller) => $call,
+            Controller::Own($controller) => $call,
         }
     };
 }
 
 impl CongestionControl for Controller {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         dispatch!(self, controller => controller.name())
     }
 
@@ -159,5 +161,9 @@ impl CongestionControl for Controller {
 
     fn send_buffer_windows(&self) -> u64 {
         dispatch!(self, controller => controller.send_buffer_windows())
+    }
+
+    fn failure(&self) -> Option<&str> {
+        dispatch!(self, controller => controller.failure())
     }
 }

@@ -9,6 +9,7 @@ mod bbr3;
 mod diagnosis;
 mod hosts;
 mod limits;
+mod own;
 mod recovery;
 mod response;
 mod saturation;
