@@ -8,7 +8,7 @@ use units::{BitRate, Nanos};
 
 /// What a program is told of its flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Flow {
+pub struct FlowParameters {
     /// Its number, from 1.
     pub number: u64,
     /// Payload of a packet, bytes.
@@ -49,8 +49,8 @@ impl ProgramController {
     /// # Errors
     /// It cannot be started, ends, does not answer in time, speaks another version, or its
     /// answer makes no sense.
-    pub fn start(program: &ControlProgram, flow: Flow) -> Result<Self, StartError> {
-        let Flow { number, mss, seed } = flow;
+    pub fn start(program: &ControlProgram, flow: FlowParameters) -> Result<Self, StartError> {
+        let FlowParameters { number, mss, seed } = flow;
         let name = program.name();
         match Process::start(program, &Event::Start { mss, seed, flow: number }) {
             Ok((process, reply)) => {

@@ -20,5 +20,5 @@ mod output;
 mod process;
 pub mod records;
 
-pub use controller::{Flow, ProgramController, StartError};
+pub use controller::{FlowParameters, ProgramController, StartError};
 pub use process::{ControlProgram, Moment, ProgramError};

@@ -86,7 +86,9 @@ pub enum ProgramError {
         last_line: Option<String>,
     },
     /// It was built with another version of the header.
-    #[error("it speaks version {0} of longhaul_control.h, and this longhaul version {VERSION}; build it with the header of this release")]
+    #[error(
+        "it speaks version {0} of longhaul_control.h, and this longhaul version {VERSION}; build it with the header of this release"
+    )]
     Version(u64),
     /// It answered without being asked.
     #[error("it answered {0} more than once; answer each event once")]
@@ -222,7 +224,11 @@ impl Process {
             if let Some(end) = self.group.poll().map_err(ProgramError::Wait)? {
                 self.output.take();
                 let last_line = self.output.last_line();
-                return Err(ProgramError::Ended { status: end.status, at: event.into(), last_line });
+                return Err(ProgramError::Ended {
+                    status: end.status,
+                    at: event.into(),
+                    last_line,
+                });
             }
             if since.elapsed() >= limit {
                 let last_line = self.output.last_line();
@@ -236,6 +242,10 @@ impl Process {
         let reply = Reply::from_words(words)
             .map_err(|error| ProgramError::Reply { at: event.into(), error })?;
         // Each event has one answer, so both have the same number.
-        if reply.event == self.heard { Ok(reply) } else { Err(ProgramError::Repeated(event.into())) }
+        if reply.event == self.heard {
+            Ok(reply)
+        } else {
+            Err(ProgramError::Repeated(event.into()))
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use control::CongestionControl;
 use link::{Limit, LinkConfig, Queue, Rate};
-use program_control::{ControlProgram, Flow, ProgramController, StartError};
+use program_control::{ControlProgram, FlowParameters, ProgramController, StartError};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
@@ -62,7 +62,7 @@ pub(crate) fn scenario(flows: usize) -> Scenario {
 }
 
 pub(crate) fn start(program: &ControlProgram, flow: u64) -> Result<ProgramController, StartError> {
-    ProgramController::start(program, Flow { number: flow, mss: MSS, seed: flow })
+    ProgramController::start(program, FlowParameters { number: flow, mss: MSS, seed: flow })
 }
 
 /// Runs a scenario with a program for each flow.

@@ -45,15 +45,15 @@ pub(crate) fn late() {
 
 pub(crate) fn version() {
     let text = start(&misbehaving("version"), 1).unwrap_err().to_string();
-    assert!(text.contains("it speaks version 2 of longhaul_control.h, and this longhaul version 1"));
+    assert!(
+        text.contains("it speaks version 2 of longhaul_control.h, and this longhaul version 1")
+    );
 }
 
 pub(crate) fn harmless() {
     let good = run(&[misbehaving_at("behave", u64::MAX)]).unwrap();
     assert!(good.read[0] > 700, "{} of 833 packets", good.read[0]);
-    for (mode, event) in
-        [("close", 100), ("chatter", 0), ("truncate", 0), ("ignore-stop", 0)]
-    {
+    for (mode, event) in [("close", 100), ("chatter", 0), ("truncate", 0), ("ignore-stop", 0)] {
         let other = run(&[misbehaving_at(mode, event)]).unwrap();
         assert_eq!(other.truth, good.truth, "{mode}");
     }
@@ -108,11 +108,8 @@ pub(crate) fn others() {
 pub(crate) fn no_controller() {
     let text = |path: &str, arguments: &[&str]| {
         let arguments = arguments.iter().map(Into::into).collect();
-        let program = ControlProgram {
-            arguments,
-            handshake_limit: SHORT,
-            ..ControlProgram::new(path)
-        };
+        let program =
+            ControlProgram { arguments, handshake_limit: SHORT, ..ControlProgram::new(path) };
         start(&program, 1).unwrap_err().to_string()
     };
     let missing = "congestion control 'nowhere' of flow 1: cannot start it: No such file or \
