@@ -6,8 +6,8 @@
 //! one makes a system call only if somebody sleeps, so two programs that are both busy
 //! exchange words without any.
 
-use crate::sys::check;
-use rustix::fs::{FdFlags, MemfdFlags, SealFlags};
+use rustix::fs::{MemfdFlags, SealFlags};
+use rustix::io::FdFlags;
 use rustix::thread::futex;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -78,10 +78,7 @@ impl SharedPage {
         let number = file.as_raw_fd();
         // SAFETY: between fork and exec one system call is made, on a plain number.
         unsafe {
-            command.pre_exec(move || {
-                let flags = FdFlags::empty().bits();
-                check(libc::fcntl(file.as_raw_fd(), libc::F_SETFD, flags)).map(drop)
-            });
+            command.pre_exec(move || Ok(rustix::io::fcntl_setfd(&file, FdFlags::empty())?));
         }
         Ok(number)
     }
