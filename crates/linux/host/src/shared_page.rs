@@ -121,7 +121,7 @@ impl SharedPage {
         }
         sleeps.store(1, Ordering::SeqCst);
         if count.load(Ordering::SeqCst) == heard {
-            let limit = limit.try_into().ok();
+            let limit: Option<futex::Timespec> = limit.try_into().ok();
             // It may also return early, by a signal; who waits looks again.
             let _ = futex::wait(count, futex::Flags::empty(), heard, limit.as_ref());
         }

@@ -5,7 +5,7 @@ use link::{Limit, LinkConfig, Queue, Rate};
 use program_control::{ControlProgram, FlowParameters, ProgramController, StartError};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use twin::{ConnectionConfig, ControllerFailed, Outcome, Scenario};
 use units::{BitRate, ByteCount};
@@ -16,14 +16,17 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..")
 }
 
-/// Builds a program with the header, below the target folder.
+/// Builds a program with the header, once, below the target folder.
 pub(crate) fn built(source: &Path) -> PathBuf {
-    static BUILDING: Mutex<()> = Mutex::new(());
-    let _one = BUILDING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let name = source.file_stem().unwrap().to_str().unwrap();
+    static BUILT: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+    let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let program = folder.join(source.file_stem().unwrap());
+    if built.contains(&program) {
+        return program;
+    }
     // Under a name of its own first: another process may run the one of before.
-    let fresh = folder.join(format!("{name}.{}", std::process::id()));
+    let fresh = program.with_extension(std::process::id().to_string());
     let output = Command::new("cc")
         .args(["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-I"])
         .arg(root().join("include"))
@@ -33,8 +36,8 @@ pub(crate) fn built(source: &Path) -> PathBuf {
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let program = folder.join(name);
     std::fs::rename(fresh, &program).unwrap();
+    built.push(program.clone());
     program
 }
 

@@ -106,19 +106,19 @@ pub(crate) fn others() {
 }
 
 pub(crate) fn no_controller() {
-    let text = |path: &str, arguments: &[&str]| {
+    let with = |path: &str, arguments: &[&str]| {
         let arguments = arguments.iter().map(Into::into).collect();
-        let program =
-            ControlProgram { arguments, handshake_limit: SHORT, ..ControlProgram::new(path) };
-        start(&program, 1).unwrap_err().to_string()
+        ControlProgram { arguments, ..ControlProgram::new(path) }
     };
+    let text = |program: &ControlProgram| start(program, 1).unwrap_err().to_string();
     let missing = "congestion control 'nowhere' of flow 1: cannot start it: No such file or \
                    directory (os error 2); name an executable file";
-    assert_eq!(text("/etc/nowhere", &[]), missing);
-    assert!(text("/etc/passwd", &[]).contains("Permission denied"));
-    let ended = text("sh", &["-c", "echo '\n usage: of a sort \n'; exit 3"]);
+    assert_eq!(text(&with("/etc/nowhere", &[])), missing);
+    assert!(text(&with("/etc/passwd", &[])).contains("Permission denied"));
+    let ended = text(&with("sh", &["-c", "echo '\n usage: of a sort \n'; exit 3"]));
     let said = "it ended (exit status: 3) instead of answering the start of the flow; it printed \
                 last: usage: of a sort";
     assert!(ended.ends_with(said), "{ended}");
-    assert!(text("sleep", &["1000"]).contains("no answer to the start of the flow within 100ms"));
+    let silent = ControlProgram { handshake_limit: SHORT, ..with("sleep", &["1000"]) };
+    assert!(text(&silent).contains("no answer to the start of the flow within 100ms"));
 }

@@ -8,7 +8,7 @@ mod examples;
 mod failures;
 
 use libtest_mimic::Arguments;
-use std::process::Command;
+use std::process::{Command, ExitCode};
 
 type Test = (&'static str, fn());
 
@@ -30,7 +30,7 @@ const OTHER: [Test; 1] = [("what_is_no_controller_is_refused", failures::no_cont
 /// Tests of programs in Python.
 const IN_PYTHON: [Test; 1] = [("an_example_in_python_is_the_same_as_in_c", examples::python)];
 
-fn main() {
+fn main() -> ExitCode {
     let arguments = Arguments::from_args();
     let has = |program: &str| {
         let answers = Command::new(program).arg("--version").output().is_ok();
@@ -46,5 +46,5 @@ fn main() {
         .chain(OTHER.map(|test| (test, true)))
         .chain(IN_PYTHON.map(|test| (test, compiler && python)))
         .map(|((name, test), met)| stall_retry::trial(name, test).with_ignored_flag(!met));
-    stall_retry::run(&arguments, trials.collect());
+    stall_retry::run(&arguments, trials.collect())
 }
