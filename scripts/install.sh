@@ -68,7 +68,7 @@ unpack() {
 
 # Lists what will be installed, one path below the prefix a line.
 list_files() {
-    (cd "$tree" && find ./bin ./share -type f 2>/dev/null | sed 's|^\./||' | LC_ALL=C sort)
+    (cd "$tree" && find ./bin ./include ./share -type f 2>/dev/null | sed 's|^\./||' | LC_ALL=C sort)
     echo "$manifest"
 }
 

@@ -42,6 +42,7 @@ const LAYERS: [&[&str]; 9] = [
         "bench-harness",
         "connection-limits",
         "udt-socket",
+        "program-control",
         "remote",
         "tcp-graphs",
         "packet-fields",

@@ -60,6 +60,7 @@ pub mod resolve;
 pub mod route_table;
 pub mod sandbox;
 pub mod seccomp;
+pub mod shared_page;
 pub mod signals;
 pub mod slice;
 pub mod slow_disk;

@@ -3,7 +3,8 @@
 use crate::{
     Ack, Arithmetic, Bbr, Bbr3, Bic, Congestion, CongestionControl, Cubic, CubicPaper, Dctcp,
     EcnResponse, Fast, FastConvergence, FixedRate, HighSpeed, Htcp, Hybla, Illinois, Law, NewReno,
-    Oracle, PathShare, Prague, Reduction, Scalable, Udt, UdtRules, Vegas, Westwood, Windowed, Yeah,
+    Oracle, OwnController, PathShare, Prague, Reduction, Scalable, Udt, UdtRules, Vegas, Westwood,
+    Windowed, Yeah,
 };
 use units::{BitRate, Nanos};
 
@@ -196,7 +197,7 @@ impl Algorithm {
 }
 
 /// A controller of any algorithm.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 #[expect(missing_docs, reason = "each is named after its algorithm")]
 pub enum Controller {
     NewReno(Windowed<NewReno>),
@@ -219,6 +220,7 @@ pub enum Controller {
     Prague(Prague),
     FixedRate(FixedRate),
     Udt(Udt),
+    Own(OwnController),
 }
 
 macro_rules! dispatch {
@@ -244,12 +246,13 @@ macro_rules! dispatch {
             Controller::Prague($controller) => $call,
             Controller::FixedRate($controller) => $call,
             Controller::Udt($controller) => $call,
+            Controller::Own($controller) => $call,
         }
     };
 }
 
 impl CongestionControl for Controller {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         dispatch!(self, controller => controller.name())
     }
 
@@ -307,6 +310,10 @@ impl CongestionControl for Controller {
 
     fn send_buffer_windows(&self) -> u64 {
         dispatch!(self, controller => controller.send_buffer_windows())
+    }
+
+    fn failure(&self) -> Option<&str> {
+        dispatch!(self, controller => controller.failure())
     }
 }
 

@@ -29,6 +29,7 @@
 //! | `prague` | Prague, for L4S (draft-briscoe-iccrg-prague-congestion-control) |
 //! | `fixed_rate` | none: a fixed rate, with a circuit breaker (RFC 8084) |
 //! | `udt` | UDT's native control (Gu, Grossman 2007; UDT 4.11), and SRT's variant for files |
+//! | `own` | any other implementation of [`CongestionControl`] |
 //!
 //! `delivery_rate` makes the samples of the delivery rate that both BBRs need. Controls that
 //! adapt a window are a [`Law`] each: what they have in common is [`Windowed`]. They count in
@@ -41,7 +42,7 @@
 //!            loss detected, or CE marks echoed
 //!   Open ──────────── on_congestion ───────────> Recovery ── on_recovery_end ──> Open
 //!    │  └──<─────────────── undo ───────────────────┘ │
-//!    └─────────── on_retransmission_timeout ──────────┴─> Loss ── on_recovery_end ──> Open
+//!    └─────────── on_retransmission_timeout ──────────┴─> Loss ────── TCP: no call ───> Open
 //! ```
 
 mod aggregation;
@@ -68,6 +69,7 @@ mod law;
 mod max_filter;
 mod newreno;
 mod oracle;
+mod own;
 mod prague;
 mod random;
 mod round_trips;
@@ -97,6 +99,7 @@ pub use illinois::Illinois;
 pub use law::{Law, Windowed};
 pub use newreno::NewReno;
 pub use oracle::{Oracle, PathShare};
+pub use own::{MAX_WINDOW, OwnController};
 pub use prague::Prague;
 pub use scalable::Scalable;
 pub use udt::{Udt, UdtRules};
@@ -229,9 +232,28 @@ pub enum EcnResponse {
 }
 
 /// A congestion control algorithm.
+///
+/// # Order of calls
+/// Time never goes back from one call to the next. After each call the driver reads
+/// [`cwnd`](CongestionControl::cwnd), [`ssthresh`](CongestionControl::ssthresh) and
+/// [`pacing_rate`](CongestionControl::pacing_rate), any number of times, and sends what they
+/// permit: it has at most `cwnd` packets in flight, but for retransmissions and probes.
+///
+/// An acknowledgement that changes the state gives up to four calls, in this order: `undo`,
+/// `on_recovery_end`, `on_congestion`, then `on_ack`, whose [`Ack::phase`] is the new state.
+/// `on_congestion` also comes alone, where the timer of RACK finds a loss.
+///
+/// # What TCP's driver guarantees
+/// - `on_congestion` comes in [`Phase::Open`] only, so at most once a round trip; its
+///   [`Congestion::is_new`] is true.
+/// - Every recovery ends with one of `on_recovery_end`, `undo` and
+///   `on_retransmission_timeout`; the recovery that a timeout begins ends without a call.
+/// - Packets are counted once: the sum of [`Ack::newly_delivered`] is [`Ack::delivered`].
+/// - It takes any window that the controller has: not to let one grow that was not used
+///   ([`Ack::cwnd_limited`]) is up to the controller.
 pub trait CongestionControl {
-    /// Its name in Linux (`tcp_congestion_control`).
-    fn name(&self) -> &'static str;
+    /// Its name: in Linux (`tcp_congestion_control`), where it has one there.
+    fn name(&self) -> &str;
 
     /// An acknowledgement came.
     fn on_ack(&mut self, ack: &Ack);
@@ -240,19 +262,23 @@ pub trait CongestionControl {
     /// [`CongestionControl::ssthresh`] is the window to reduce to.
     fn on_congestion(&mut self, congestion: &Congestion);
 
-    /// All that was in flight when recovery began is acknowledged.
+    /// All that was in flight when recovery began is acknowledged. Where the driver reduced
+    /// the window ([`Reduction::Proportional`]), `cwnd` holds again from here on, and is
+    /// usually set to `ssthresh`.
     fn on_recovery_end(&mut self, now: Nanos);
 
-    /// The retransmission timer expired: all that was in flight is taken as lost.
+    /// The retransmission timer expired: all that was in flight is taken as lost. The window
+    /// should be 1 (RFC 5681 section 3.1), and the threshold be reduced if
+    /// [`Congestion::is_new`].
     fn on_retransmission_timeout(&mut self, congestion: &Congestion);
 
     /// The recovery was entered because of reordering or delay, not of loss (RFC 4015):
-    /// the window is again what it was.
-    fn undo(&mut self, now: Nanos);
+    /// the window is again what it was. By default it stays reduced.
+    fn undo(&mut self, _now: Nanos) {}
 
     /// Data is sent after `idle_ns` without any in flight; `timeouts` retransmission
-    /// timeouts long (RFC 2861, RFC 5681 section 4.1).
-    fn on_idle_end(&mut self, now: Nanos, idle_ns: u64, timeouts: u32);
+    /// timeouts long (RFC 2861, RFC 5681 section 4.1). By default the window stays.
+    fn on_idle_end(&mut self, _now: Nanos, _idle_ns: u64, _timeouts: u32) {}
 
     /// The window in packets, at least 1.
     fn cwnd(&self) -> u64;
@@ -260,11 +286,15 @@ pub trait CongestionControl {
     /// The slow-start threshold in packets; `None` until the first loss or exit.
     fn ssthresh(&self) -> Option<u64>;
 
-    /// The rate at which it asks to be paced; `None` if it does not.
-    fn pacing_rate(&self) -> Option<BitRate>;
+    /// The rate at which it asks to be paced; `None`, the default, if it does not.
+    fn pacing_rate(&self) -> Option<BitRate> {
+        None
+    }
 
-    /// Who reduces the window in recovery.
-    fn reduction(&self) -> Reduction;
+    /// Who reduces the window in recovery. By default the driver.
+    fn reduction(&self) -> Reduction {
+        Reduction::Proportional
+    }
 
     /// How it responds to CE marks.
     fn ecn_response(&self) -> EcnResponse {
@@ -284,5 +314,11 @@ pub trait CongestionControl {
     /// Congestion windows that the send buffer should hold (Linux: 2, BBR 3).
     fn send_buffer_windows(&self) -> u64 {
         2
+    }
+
+    /// Why it cannot go on, in one line; `None`, the default, while it can. A driver that can
+    /// end the connection then does; its answers are the last good ones until that.
+    fn failure(&self) -> Option<&str> {
+        None
     }
 }

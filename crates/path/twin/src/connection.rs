@@ -31,7 +31,7 @@ struct Readings {
 }
 
 impl Connection {
-    pub(crate) fn new(config: ConnectionConfig, handshake_rtt: Rtt, seed: u64) -> Self {
+    pub(crate) fn new(config: ConnectionConfig, handshake_rtt: Rtt, control: Controller) -> Self {
         let receiver = Receiver::new(ReceiverConfig {
             mss: config.mss,
             window: config.window,
@@ -46,12 +46,13 @@ impl Connection {
             peer_window: receiver.window(),
             handshake_rtt: Some(handshake_rtt),
         };
+        let recording = Recording::of(control.name());
         Connection {
             config,
-            sender: Sender::new(sender, config.algorithm.start(config.mss, seed)),
+            sender: Sender::new(sender, control),
             receiver,
             started: false,
-            recording: Recording::default(),
+            recording,
             current: ConnectionTruth::default(),
             before: Readings::default(),
         }

@@ -6,7 +6,8 @@ use crate::observer::{Host, NoObserver, Observer};
 use crate::pauses::Pauses;
 use crate::timer_queue::TimerQueue;
 use crate::truth::{self, ReverseTruth, TruthInterval};
-use crate::{ConnectionConfig, DatagramSource, HEADER_BYTES, Outcome, Scenario};
+use crate::{ConnectionConfig, ControllerFailed, DatagramSource, HEADER_BYTES, Outcome, Scenario};
+use control::{CongestionControl, Controller, OwnController};
 use link::{Counters, FateKind, Link, Train};
 use tcp::{Acknowledgement, PacketRun, Segments};
 use units::{Nanos, Rtt, nanos};
@@ -58,34 +59,37 @@ pub fn run(scenario: &Scenario) -> Outcome {
 /// Simulates a scenario, with someone who watches the packets.
 #[must_use]
 pub fn run_observed(scenario: &Scenario, observer: &mut dyn Observer) -> Outcome {
-    let mut simulation = Simulation::new(scenario, observer);
-    let end = Nanos(0).plus(scenario.duration);
-    let mut next_sample = Nanos(0);
-    let mut truncated = false;
-    loop {
-        let next = simulation.next_event().map_or(end, |at| at.min(end));
-        // Samples first: what happens at the same moment is part of the next interval.
-        while next_sample <= next {
-            simulation.now = next_sample;
-            simulation.sample();
-            let step = if next_sample.0 < RAMP_NS { RAMP_INTERVAL_NS } else { INTERVAL_NS };
-            next_sample = next_sample.plus_nanos(step);
-        }
-        if next >= end {
-            break;
-        }
-        simulation.now = next;
-        simulation.step();
-        if simulation.packets >= scenario.max_packets {
-            truncated = true;
-            break;
-        }
-    }
+    let mut simulation = Simulation::new(scenario, observer, &mut |_| None);
+    let truncated = simulation.run(|_| false);
     simulation.finish(truncated)
 }
 
+/// Simulates a scenario in which connections have congestion control of the caller's own:
+/// `controllers` gives the controller of each connection by its index in the scenario, or
+/// `None` for [`ConnectionConfig::algorithm`].
+///
+/// # Errors
+/// A controller that cannot go on ([`CongestionControl::failure`]) ends the simulation at the
+/// next sample, 10 to 100 ms of virtual time later.
+pub fn run_with(
+    scenario: &Scenario,
+    mut controllers: impl FnMut(usize) -> Option<Box<dyn CongestionControl + Send>>,
+) -> Result<Outcome, ControllerFailed> {
+    let mut observer = NoObserver;
+    let mut simulation = Simulation::new(scenario, &mut observer, &mut controllers);
+    let truncated = simulation.run(|simulation| simulation.failure().is_some());
+    match simulation.failure() {
+        Some(failure) => Err(failure),
+        None => Ok(simulation.finish(truncated)),
+    }
+}
+
 impl<'a> Simulation<'a> {
-    fn new(scenario: &'a Scenario, observer: &'a mut dyn Observer) -> Self {
+    fn new(
+        scenario: &'a Scenario,
+        observer: &'a mut dyn Observer,
+        controllers: &mut dyn FnMut(usize) -> Option<Box<dyn CongestionControl + Send>>,
+    ) -> Self {
         let count = scenario.connections.len();
         let mut timers = TimerQueue::new(2 * count);
         for (index, config) in scenario.connections.iter().enumerate() {
@@ -104,7 +108,14 @@ impl<'a> Simulation<'a> {
                 .connections
                 .iter()
                 .zip(scenario.forward.start.seed..)
-                .map(|(config, seed)| Connection::new(*config, rtt, seed))
+                .enumerate()
+                .map(|(index, (config, seed))| {
+                    let control = match controllers(index) {
+                        Some(own) => Controller::Own(OwnController::new(own)),
+                        None => config.algorithm.start(config.mss, seed),
+                    };
+                    Connection::new(*config, rtt, control)
+                })
                 .collect(),
             timers,
             sending_host: Pauses::new(scenario.sending_host),
@@ -115,6 +126,43 @@ impl<'a> Simulation<'a> {
             before: <[Counters; 2]>::default(),
             truth: Vec::new(),
         }
+    }
+
+    /// Runs to the end, to the limit of packets, or until `ends` at a sample. Returns true if
+    /// the limit ended it.
+    fn run(&mut self, ends: impl Fn(&Self) -> bool) -> bool {
+        let end = Nanos(0).plus(self.scenario.duration);
+        let mut next_sample = Nanos(0);
+        loop {
+            let next = self.next_event().map_or(end, |at| at.min(end));
+            // Samples first: what happens at the same moment is part of the next interval.
+            while next_sample <= next {
+                self.now = next_sample;
+                self.sample();
+                if ends(self) {
+                    return false;
+                }
+                let step = if next_sample.0 < RAMP_NS { RAMP_INTERVAL_NS } else { INTERVAL_NS };
+                next_sample = next_sample.plus_nanos(step);
+            }
+            if next >= end {
+                return false;
+            }
+            self.now = next;
+            self.step();
+            if self.packets >= self.scenario.max_packets {
+                return true;
+            }
+        }
+    }
+
+    /// The first controller that cannot go on.
+    fn failure(&self) -> Option<ControllerFailed> {
+        self.connections.iter().enumerate().find_map(|(connection, ends)| {
+            let control = ends.sender.control();
+            let reason = control.failure()?.to_owned();
+            Some(ControllerFailed { connection, name: control.name().to_owned(), reason })
+        })
     }
 
     fn next_event(&self) -> Option<Nanos> {

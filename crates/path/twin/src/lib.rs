@@ -5,7 +5,7 @@
 //! same path would, and the ground truth that no measurement has: what limited each
 //! connection in every 100 ms, the bottleneck's queue, and its drops by cause. The same
 //! scenario gives the same outcome, bit by bit. [`run_observed`] shows every TCP packet as
-//! captures at both hosts would.
+//! captures at both hosts would. [`run_with`] takes congestion control of the caller's own.
 //!
 //! ```text
 //!   Sender ──> forward: Link ──> Receiver      one for each connection; connections
@@ -26,10 +26,10 @@ mod timer_queue;
 mod truth;
 
 pub use datagrams::DatagramSource;
-pub use event_loop::{run, run_observed};
+pub use event_loop::{run, run_observed, run_with};
 pub use observer::{Host, Observer};
 pub use pauses::HostPauses;
-pub use scenario::{ConnectionConfig, Ecn, Outcome, Scenario};
+pub use scenario::{ConnectionConfig, ControllerFailed, Ecn, Outcome, Scenario};
 pub use truth::{ConnectionTruth, ReverseTruth, TruthInterval};
 
 /// IP and TCP headers with timestamps: 20 + 20 + 12 bytes.

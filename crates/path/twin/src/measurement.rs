@@ -77,10 +77,20 @@ fn micros(rtt: Rtt) -> u32 {
 }
 
 /// The samples of one connection.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Recording {
+    /// Name of its congestion control.
+    congestion: String,
     pub(crate) sender: Vec<Sample>,
     pub(crate) receiver: Vec<ReceiverSample>,
+}
+
+impl Recording {
+    /// No sample yet of a connection under the congestion control of that name.
+    pub(crate) fn of(congestion: &str) -> Self {
+        let congestion = congestion.to_owned();
+        Recording { congestion, sender: Vec::new(), receiver: Vec::new() }
+    }
 }
 
 /// The measurement of the connections that are measured.
@@ -102,7 +112,7 @@ pub(crate) fn measurement(
         streams: u32::try_from(measured.len()).unwrap_or(u32::MAX),
         fq_rate_bps: measured.first().and_then(|(connection, _)| connection.max_pacing_rate),
         rate_bps: measured.first().and_then(|(connection, _)| connection.rate()),
-        congestion: measured.first().map(|(connection, _)| connection.algorithm.name().to_owned()),
+        congestion: measured.first().map(|(_, recording)| recording.congestion.clone()),
         ..TestSpec::default()
     };
     let streams = measured.into_iter().enumerate().map(|(index, (connection, recording))| {
@@ -110,7 +120,7 @@ pub(crate) fn measurement(
         let start = connection.start.as_secs_f64();
         Stream {
             id: u32::try_from(index + 1).unwrap_or(u32::MAX),
-            congestion: Some(connection.algorithm.name().to_owned()),
+            congestion: Some(recording.congestion),
             sent_bytes: last.written_bytes,
             received_bytes: recording.receiver.last().map_or(0, |sample| sample.received_bytes),
             sent_seconds: seconds - start,

@@ -82,7 +82,7 @@ pub struct ConnectionConfig {
     pub start: Duration,
     /// Whether it is part of the measurement; if not, it is cross traffic.
     pub measured: bool,
-    /// Congestion control.
+    /// Congestion control, unless [`crate::run_with`] gives it another.
     pub algorithm: Algorithm,
     /// Payload of a packet, bytes.
     pub mss: u32,
@@ -152,4 +152,16 @@ pub struct Outcome {
     pub packets: u64,
     /// Whether [`Scenario::max_packets`] ended it.
     pub truncated: bool,
+}
+
+/// A controller could not go on, which ended the simulation.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("congestion control '{name}' of flow {}: {reason}", connection + 1)]
+pub struct ControllerFailed {
+    /// The connection that it controlled, by its index in the scenario.
+    pub connection: usize,
+    /// The controller's name.
+    pub name: String,
+    /// What it said of its failure, in one line.
+    pub reason: String,
 }

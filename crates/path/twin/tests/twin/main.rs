@@ -11,6 +11,7 @@ mod diagnosis;
 mod hosts;
 mod l4s;
 mod limits;
+mod own;
 mod recovery;
 mod response;
 mod saturation;
