@@ -42,6 +42,16 @@ pub const NATIVE_ALGORITHMS: [Algorithm; 3] =
 pub const UDT_FLOW_WINDOW: u64 = 25_600;
 
 impl Algorithm {
+    /// The congestion controls of a TCP sender, as tables list them.
+    pub const ALL: &[Algorithm] =
+        &[Algorithm::Cubic, Algorithm::NewReno, Algorithm::Bbr, Algorithm::Bbr3];
+
+    /// That of [`Algorithm::ALL`] with this name.
+    #[must_use]
+    pub fn by_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|algorithm| algorithm.name() == name)
+    }
+
     /// Its name: in Linux, where it has one there.
     #[must_use]
     pub const fn name(self) -> &'static str {

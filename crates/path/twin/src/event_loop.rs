@@ -61,17 +61,18 @@ pub fn run_observed(scenario: &Scenario, observer: &mut dyn Observer) -> Outcome
     let mut simulation = Simulation::new(scenario, observer);
     let end = Nanos(0).plus(scenario.duration);
     let mut next_sample = Nanos(0);
-    let mut truncated = false;
-    loop {
+    let (mut truncated, mut interrupted) = (false, false);
+    while !interrupted {
         let next = simulation.next_event().map_or(end, |at| at.min(end));
         // Samples first: what happens at the same moment is part of the next interval.
-        while next_sample <= next {
+        while next_sample <= next && !interrupted {
             simulation.now = next_sample;
             simulation.sample();
+            interrupted = simulation.observer.passed(next_sample, simulation.packets).is_break();
             let step = if next_sample.0 < RAMP_NS { RAMP_INTERVAL_NS } else { INTERVAL_NS };
             next_sample = next_sample.plus_nanos(step);
         }
-        if next >= end {
+        if next >= end || interrupted {
             break;
         }
         simulation.now = next;
@@ -81,7 +82,7 @@ pub fn run_observed(scenario: &Scenario, observer: &mut dyn Observer) -> Outcome
             break;
         }
     }
-    simulation.finish(truncated)
+    simulation.finish(truncated, interrupted)
 }
 
 impl<'a> Simulation<'a> {
@@ -276,7 +277,8 @@ impl<'a> Simulation<'a> {
         let (now, t_s) = (self.now, self.now.secs_f64());
         let handshake = handshake_rtt(self.scenario);
         for connection in &mut self.connections {
-            if !connection.config.measured || now < Nanos(0).plus(connection.config.start) {
+            let waits = now < Nanos(0).plus(connection.config.start);
+            if !connection.config.measured || waits || connection.recording.is_complete {
                 continue;
             }
             let ConnectionConfig { max_pacing_rate, mss, .. } = connection.config;
@@ -285,6 +287,8 @@ impl<'a> Simulation<'a> {
             connection.recording.sender.push(measurement::sample(t_s, &info, max_pacing));
             let sample = measurement::receiver_sample(t_s, &connection.receiver, mss, handshake);
             connection.recording.receiver.push(sample);
+            connection.recording.is_complete =
+                connection.started && connection.sender.is_finished();
         }
         if now > Nanos(0) && now.0.is_multiple_of(INTERVAL_NS) {
             self.note_truth();
@@ -321,7 +325,7 @@ impl<'a> Simulation<'a> {
         });
     }
 
-    fn finish(self, truncated: bool) -> Outcome {
+    fn finish(self, truncated: bool, interrupted: bool) -> Outcome {
         let now = self.now;
         let senders = self.connections.iter().map(|c| c.sender.info(now)).collect();
         let read = self.connections.iter().map(|c| c.receiver.read()).collect();
@@ -335,6 +339,7 @@ impl<'a> Simulation<'a> {
             reverse: self.reverse.counters(),
             packets: self.packets,
             truncated,
+            interrupted,
         }
     }
 }
