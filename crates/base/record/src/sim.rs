@@ -84,7 +84,7 @@ pub struct SimFlow {
     pub rtt_median_ms: Option<f64>,
     /// 95th percentile of its smoothed RTT, in ms.
     pub rtt_p95_ms: Option<f64>,
-    /// What limited it; `None` if unknown.
+    /// What limited it; `None` if unknown, and beyond 100 flows.
     pub limit: Option<Limit>,
 }
 

@@ -14,6 +14,9 @@ use units::{BitRate, ByteCount};
 /// The name of the simulator, for documents that name a peer.
 const PEER: &str = "longhaul's simulator";
 
+/// Most flows that are explained one by one: each takes some milliseconds.
+const MAX_EXPLAINED: usize = 100;
+
 /// The result of a simulation over a path.
 pub(super) fn result(prepared: &Prepared, path: PathReport, outcome: Outcome) -> SimResult {
     let ended = match (outcome.interrupted, outcome.truncated) {
@@ -59,6 +62,7 @@ fn flows(prepared: &Prepared, measurement: &Measurement) -> Vec<SimFlow> {
         together
     };
     let all: f64 = shared.iter().sum();
+    let is_explained = measurement.streams.len() <= MAX_EXPLAINED;
     let groups = prepared.groups.iter();
     let groups = groups.flat_map(|group| std::iter::repeat_n(group, group.count as usize));
     let each = measurement.streams.iter().zip(groups).zip(&prepared.connections).zip(&shared);
@@ -66,7 +70,9 @@ fn flows(prepared: &Prepared, measurement: &Measurement) -> Vec<SimFlow> {
         let start_s = connection.start.as_secs_f64();
         let end = active_until(stream, prepared, start_s);
         let rtts = rtts_ms(stream);
-        let alone = Measurement { streams: vec![stream.clone()], ..without_streams(measurement) };
+        let alone =
+            || Measurement { streams: vec![stream.clone()], ..without_streams(measurement) };
+        let limit = is_explained.then(|| diagnose::explain(&alone()).limit).flatten();
         SimFlow {
             id: stream.id,
             spec: group.spec.clone(),
@@ -79,7 +85,7 @@ fn flows(prepared: &Prepared, measurement: &Measurement) -> Vec<SimFlow> {
             retransmits: stream.retransmits.unwrap_or(0),
             rtt_median_ms: percentile(&rtts, 0.5),
             rtt_p95_ms: percentile(&rtts, 0.95),
-            limit: diagnose::explain(&alone).limit,
+            limit,
         }
     })
     .collect()
