@@ -8,13 +8,13 @@ use twin::{ConnectionTruth, TruthInterval};
 use units::{BitRate, ByteCount, Rtt};
 
 /// The longest simulated time, s.
-pub(crate) const MAX_SECONDS: f64 = 100_000.0;
+pub(super) const MAX_SECONDS: f64 = 100_000.0;
 
 /// Most data packets of a simulation.
 const MAX_PACKETS: u64 = 100_000_000_000;
 
 /// Most data packets over a path whose rate does not bound them.
-pub(crate) const MAX_PACKETS_WITHOUT_RATE: u64 = 100_000_000;
+pub(super) const MAX_PACKETS_WITHOUT_RATE: u64 = 100_000_000;
 
 /// Most memory of a simulation.
 const MAX_MEMORY: ByteCount = ByteCount::from_bytes(4 << 30);

@@ -132,6 +132,24 @@ impl FlowGroup {
         Ok(())
     }
 
+    /// The group in the syntax of [`FlowGroup::parse`].
+    pub(crate) fn to_spec(&self) -> String {
+        let count = if self.count == 1 { String::new() } else { format!("{}x", self.count) };
+        let mut parts = vec![format!("{count}{}", self.control.name())];
+        let start = Some(self.start).filter(|start| !start.is_zero());
+        for (key, time) in [("start", start), ("stop", self.stop)] {
+            parts.extend(time.map(|time| format!("{key}={}s", time.as_secs_f64())));
+        }
+        for (key, rate) in [("rate", self.rate), ("pacing", self.pacing)] {
+            parts.extend(rate.map(|rate| format!("{key}={}bit", rate.bps())));
+        }
+        for (key, size) in [("bytes", self.bytes), ("window", self.window)] {
+            parts.extend(size.map(|size| format!("{key}={}", size.bytes())));
+        }
+        parts.extend(self.ecn.then(|| "ecn=yes".to_owned()));
+        parts.join(",")
+    }
+
     /// True if nothing but the path limits it, until the run ends.
     pub(crate) const fn is_unlimited(&self) -> bool {
         self.rate.is_none()
@@ -222,6 +240,9 @@ mod tests {
         assert_eq!(connections[3].start, Duration::from_micros(30_000_600));
         assert_eq!(connections[0].limit.after, Some(Duration::from_secs(60)));
         assert!(FlowGroup::parse("cubic").unwrap().is_unlimited());
+        for text in ["cubic", "2xreno,start=1.5s,stop=9s,rate=5000bit,bytes=7,ecn=yes"] {
+            assert_eq!(FlowGroup::parse(text).unwrap().to_spec(), text);
+        }
     }
 
     #[test]

@@ -74,9 +74,8 @@ fn flows(plan: &Plan, [from, to]: [usize; 2]) -> Result<Vec<FlowGroup>, Problem>
         flows.start = program.start;
         let end = flows.stop.map(|length| program.start + length);
         flows.stop = end.into_iter().chain(program.stop).min();
-        if flows.count > 0 {
-            groups.push(flows);
-        }
+        flows.spec = flows.to_spec();
+        groups.push(flows);
     }
     Ok(groups)
 }

@@ -34,7 +34,7 @@ pub(super) fn read(command: &str, congestion: &str) -> Result<Program, String> {
             Ok(Program::Server)
         }
         ["longhaul", "server", ..] => Ok(Program::Server),
-        ["iperf3" | "longhaul", "iperf3", rest @ ..] | ["iperf3", rest @ ..] => {
+        ["longhaul", "iperf3", rest @ ..] | ["iperf3", rest @ ..] => {
             client(rest, congestion)
         }
         ["longhaul", "test", rest @ ..] => client(rest, congestion),
@@ -49,7 +49,7 @@ fn is_server(words: &[&str]) -> bool {
 fn client(words: &[&str], congestion: &str) -> Result<Program, String> {
     let mut control = congestion.to_owned();
     let (mut host, mut seconds, mut count) = (None, Some(DEFAULT_S), 1u32);
-    let mut flows = FlowGroup { spec: words.join(" "), ..FlowGroup::bulk(Algorithm::default()) };
+    let mut flows = FlowGroup::bulk(Algorithm::default());
     let mut words = words.iter();
     while let Some(word) = words.next() {
         let (flag, attached) = word.split_once('=').map_or((*word, None), |(f, v)| (f, Some(v)));

@@ -152,6 +152,28 @@ mod tests {
     use record::{CommandHost, Finding, NextCommand, SimEnd};
     use units::ByteCount;
 
+    fn finding() -> Finding {
+        Finding {
+            throughput_bps: BitRate::from_bps(3_000_000),
+            average_bps: BitRate::from_bps(3_000_000),
+            steady: record::Steady::default(),
+            predicted_bps: None,
+            equation: None,
+            limit: None,
+            confidence: None,
+            shares: None,
+            min_rtt: None,
+            loaded_rtt: None,
+            sentence: "The limit is unknown.".to_owned(),
+            remedies: Vec::new(),
+            posterior: Vec::new(),
+            segments: Vec::new(),
+            bottleneck: None,
+            caveats: Vec::new(),
+            next: None,
+        }
+    }
+
     fn report(count: u32) -> SimReport {
         let flow = |id| SimFlow {
             id,
@@ -180,7 +202,7 @@ mod tests {
             goodput_bps: BitRate::from_bps(3_000_000),
             jain: Some(0.9),
             bottleneck: SimBottleneck { marked: 4, ..SimBottleneck::default() },
-            finding: Finding::default(),
+            finding: finding(),
             notes: vec!["a note \u{1b}[2J".to_owned()],
             next: Some(NextCommand {
                 command: "longhaul sim advise --link x".to_owned(),

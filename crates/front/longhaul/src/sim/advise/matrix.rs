@@ -1,10 +1,10 @@
 //! The runs behind an advice: each control alone and beside a CUBIC flow, with several seeds.
 
-use super::super::event::SimEvent;
-use super::super::figures::rtts_ms;
-use super::super::prepared::Prepared;
-use super::super::schedule;
 use crate::StopFlag;
+use crate::sim::event::SimEvent;
+use crate::sim::figures::rtts_ms;
+use crate::sim::prepared::Prepared;
+use crate::sim::schedule;
 use control::Algorithm;
 use model::statistics::{median, percentile};
 use record::{AdvisedControl, RunRange, Stream};
@@ -12,6 +12,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
+use std::time::Duration;
 use tcp::{Acknowledgement, Segments};
 use topology::PathSpec;
 use twin::{Host, Observer, Scenario};
@@ -111,7 +112,7 @@ fn take<'a>(next: &AtomicUsize, jobs: &'a [Job]) -> Option<(usize, &'a Job)> {
 }
 
 fn simulate(prepared: &Prepared, path: &PathSpec, job: &Job, stop: &StopFlag) -> Option<Done> {
-    let mut links = schedule::of(&[(std::time::Duration::ZERO, path.clone())], job.seed)?;
+    let mut links = schedule::of(&[(Duration::ZERO, path.clone())], job.seed)?;
     for schedule in &mut links {
         let states = schedule.changes.iter_mut().map(|(_, config)| config);
         for config in states.chain([&mut schedule.start]) {

@@ -1,9 +1,9 @@
 //! One run of a simulation's flows in a lab, by our own client and server.
 
-use super::super::event::SimEvent;
-use super::super::flow::FlowGroup;
-use super::super::prepared::Prepared;
 use super::ATTEMPTS;
+use crate::sim::event::SimEvent;
+use crate::sim::flow::FlowGroup;
+use crate::sim::prepared::Prepared;
 use crate::{Fault, Problem, StopFlag};
 use host::{clock, cpu};
 use lab::{Lab, LabError, Options};
