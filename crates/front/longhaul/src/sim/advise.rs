@@ -3,9 +3,9 @@
 mod matrix;
 mod verdict;
 
+use super::SimRequest;
 use super::event::SimEvent;
 use super::prepared::Prepared;
-use super::SimRequest;
 use crate::{Fault, Field, Problem, StopFlag};
 use control::Algorithm;
 use matrix::Job;

@@ -200,6 +200,7 @@ fn next(prepared: &Prepared, link: &str) -> Option<NextCommand> {
     if prepared.paths.len() > 1 {
         return None;
     }
+    let seconds = prepared.seconds.to_string();
     let (words, why) = match prepared.groups.as_slice() {
         [only] if only.count == 1 => (
             vec!["longhaul", "sim", "advise", "--link", link],
@@ -210,6 +211,7 @@ fn next(prepared: &Prepared, link: &str) -> Option<NextCommand> {
             for group in groups {
                 words.extend(["--flow", &group.spec]);
             }
+            words.extend(["-t", &seconds]);
             (words, "runs the same flows under this machine's kernel, in a lab")
         }
     };

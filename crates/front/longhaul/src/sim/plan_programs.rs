@@ -34,9 +34,7 @@ pub(super) fn read(command: &str, congestion: &str) -> Result<Program, String> {
             Ok(Program::Server)
         }
         ["longhaul", "server", ..] => Ok(Program::Server),
-        ["longhaul", "iperf3", rest @ ..] | ["iperf3", rest @ ..] => {
-            client(rest, congestion)
-        }
+        ["longhaul", "iperf3", rest @ ..] | ["iperf3", rest @ ..] => client(rest, congestion),
         ["longhaul", "test", rest @ ..] => client(rest, congestion),
         _ => Err("it is neither iperf3 nor longhaul test".to_owned()),
     }

@@ -156,7 +156,7 @@ mod tests {
         Finding {
             throughput_bps: BitRate::from_bps(3_000_000),
             average_bps: BitRate::from_bps(3_000_000),
-            steady: record::Steady::default(),
+            steady: record::Steady { from_s: 0.0, to_s: 10.0 },
             predicted_bps: None,
             equation: None,
             limit: None,
