@@ -34,6 +34,8 @@ fields! {
     Allow = "allow",
     /// The far box of a pair.
     Far = "far",
+    /// Flows of a simulation.
+    Flows = "flows",
     /// Forwarded ports.
     Forward = "forwards",
     /// Files with the keys of a pair.

@@ -39,6 +39,9 @@ mod route_metrics;
 mod sample;
 mod segment_sizes;
 mod shell;
+mod sim;
+mod sim_advice;
+mod sim_comparison;
 mod spec;
 mod study;
 mod study_comparison;
@@ -102,6 +105,11 @@ pub use route_metrics::{RouteMetrics, RoutePrefix, RoutePrefixError};
 pub use sample::{ReceiverSample, Sample};
 pub use segment_sizes::SegmentSizes;
 pub use shell::{command_line, shell_word};
+pub use sim::{SIM_SCHEMA, SimBottleneck, SimEnd, SimFlow, SimReport};
+pub use sim_advice::{AdvisedControl, RunRange, SIM_ADVICE_SCHEMA, SimAdvice};
+pub use sim_comparison::{
+    SIM_COMPARISON_SCHEMA, SimAgreement, SimComparison, SimRunFigures, SimVerdict,
+};
 pub use spec::{EndCondition, TestSpec};
 pub use study::{
     FlowFigures, RunStatus, STUDY_PLAN_SCHEMA, STUDY_SCHEMA, StartSkew, StudyCell, StudyFactor,

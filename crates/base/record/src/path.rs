@@ -85,6 +85,8 @@ pub enum PathDriver {
     Tun,
     /// They are held in the kernel (NFQUEUE).
     Nfqueue,
+    /// There are none: the path is simulated in virtual time.
+    Simulator,
 }
 
 impl PathDriver {
@@ -94,6 +96,7 @@ impl PathDriver {
         match self {
             PathDriver::Tun => "TUN",
             PathDriver::Nfqueue => "NFQUEUE",
+            PathDriver::Simulator => "simulator",
         }
     }
 }

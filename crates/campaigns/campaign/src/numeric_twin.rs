@@ -54,7 +54,9 @@ fn kind(setting: &Setting) -> ValueKind {
     match setting {
         Setting::OfFlow(_, setting) => kind(setting),
         Setting::Path(key) => match key.rsplit('.').next() {
-            Some("jitter" | "target" | "interval" | "update" | "max-burst" | "step") => ValueKind::Time,
+            Some("jitter" | "target" | "interval" | "update" | "max-burst" | "step") => {
+                ValueKind::Time
+            }
             Some("duplicate" | "corrupt" | "probability" | "classic-share") => ValueKind::Share,
             Some("burst" | "mtu" | "quantum") => ValueKind::Bytes,
             _ => setting.kind(),

@@ -100,6 +100,7 @@ enum Verb {
     Iperf3(Box<verbs::iperf3::Iperf3Args>),
     /// Run programs over an emulated path inside this machine
     Lab(verbs::lab::LabArgs),
+    Sim(verbs::sim::SimArgs),
     /// Measure each combination of settings, repeatedly, and compare them
     Study(verbs::study::StudyArgs),
     Completions(verbs::shell::CompletionsArgs),
@@ -182,6 +183,7 @@ impl Verb {
             Verb::Calc(args) => verbs::calc::run(args, console),
             Verb::Iperf3(args) => Ok(verbs::iperf3::run(args)),
             Verb::Lab(args) => verbs::lab::run(args, console),
+            Verb::Sim(args) => verbs::sim::run(args, console),
             Verb::Study(args) => verbs::study::run(args, console),
             Verb::Completions(args) => verbs::shell::completions(args, Cli::command(), console),
             Verb::Man(args) => verbs::shell::man(args, Cli::command(), console),

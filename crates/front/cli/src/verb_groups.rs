@@ -8,7 +8,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("Measure", &["test", "server", "web", "baseline", "ping", "trace", "watch"]),
     ("Explain", &["explain", "doctor", "capture", "pcap"]),
     ("Tune", &["tune", "bdp", "calc"]),
-    ("Labs and studies", &["demo", "lab", "study"]),
+    ("Labs and studies", &["demo", "lab", "sim", "study"]),
     ("Accelerate", &["copy", "boost"]),
     ("Other", &["iperf3", "iperf2", "agent", "completions", "man", "help"]),
 ];

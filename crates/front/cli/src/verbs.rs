@@ -19,6 +19,7 @@ pub(crate) mod ping;
 mod probe_args;
 pub(crate) mod server;
 pub(crate) mod shell;
+pub(crate) mod sim;
 pub(crate) mod study;
 pub(crate) mod test;
 pub(crate) mod trace;

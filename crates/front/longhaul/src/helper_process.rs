@@ -14,7 +14,7 @@
 //! A raised flag becomes SIGTERM. The kernel ends the helper when the caller's thread ends, the
 //! helper ends when the socket is closed, and the kernel ends everything in the sandbox with it.
 
-use crate::{Document, Fault, Problem, Request, StopFlag, capture, demo, lab, study};
+use crate::{Document, Fault, Problem, Request, StopFlag, capture, demo, lab, sim, study};
 use host::reexec::{self, Reexecuted};
 use host::sandbox::{self, Ended};
 use host::signals;
@@ -194,8 +194,8 @@ fn serve(socket: &UnixStream) -> i32 {
 
 /// Returns true if a request makes labs.
 const fn needs_sandbox(request: &Request) -> bool {
-    use Request::{Demo, Lab, LabCheck, Study};
-    matches!(request, Demo(_) | Lab(_) | LabCheck(_) | Study(_))
+    use Request::{Demo, Lab, LabCheck, SimCompare, Study};
+    matches!(request, Demo(_) | Lab(_) | LabCheck(_) | SimCompare(_) | Study(_))
 }
 
 fn receive(socket: &UnixStream) -> Result<Request, Problem> {
@@ -221,6 +221,11 @@ fn carry_out(request: &Request, ending: &Ending, writer: Writer<'_>) -> Result<D
             Document::Lab(lab::run(request, &mut |event| writer.event(&event), &ending.end_signal)?)
         }
         Request::LabCheck(request) => Document::LabCheck(lab::check::run(
+            request,
+            &mut |event| writer.event(&event),
+            &ending.stop,
+        )?),
+        Request::SimCompare(request) => Document::SimCompare(sim::compare(
             request,
             &mut |event| writer.event(&event),
             &ending.stop,

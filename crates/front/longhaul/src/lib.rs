@@ -40,6 +40,7 @@ pub mod responsiveness;
 mod rtt_under_load;
 pub mod secrets;
 pub mod server;
+pub mod sim;
 pub mod study;
 pub mod systemd_unit;
 pub mod test;
@@ -99,6 +100,12 @@ pub enum Request {
     StudyList,
     /// The route to a host, with loss and RTT of each hop.
     Trace(trace::TraceRequest),
+    /// Flows over a path in virtual time.
+    Sim(sim::SimRequest),
+    /// The congestion control that a path is best used with.
+    SimAdvise(sim::AdviseRequest),
+    /// The same flows in the simulator and in a lab. Runs in a helper process: see [`init`].
+    SimCompare(sim::CompareRequest),
     /// This host's settings for a long path.
     Tune(tune::TuneRequest),
     /// This host checked against a target.
@@ -161,6 +168,8 @@ pub enum Event {
     Lab(lab::LabEvent),
     /// Events of [`lab::check::run`].
     LabCheck(lab::check::LabCheckEvent),
+    /// Events of the functions of [`sim`].
+    Sim(sim::SimEvent),
     /// Events of [`study::run`].
     Study(study::StudyEvent),
     /// Events of [`trace::run`]: the report so far.
@@ -218,6 +227,12 @@ pub enum Document {
     LabExec(lab::ExecDocument),
     /// Document of [`lab::running::set`].
     LabSet(lab::SetDocument),
+    /// Document of [`sim::run`].
+    Sim(Box<sim::SimResult>),
+    /// Document of [`sim::advise`].
+    SimAdvise(record::SimAdvice),
+    /// Document of [`sim::compare`].
+    SimCompare(record::SimComparison),
     /// Document of [`study::run`] and [`study::report`].
     Study(record::StudyReport),
     /// Document of [`study::compare`].
@@ -267,6 +282,9 @@ impl Request {
             Request::Demo(request) => request.check()?,
             Request::Lab(request) => request.check()?,
             Request::LabCheck(request) => request.check()?,
+            Request::Sim(request) => request.check()?,
+            Request::SimAdvise(request) => request.check()?,
+            Request::SimCompare(request) => request.check()?,
             Request::Study(request) => request.check()?,
             Request::LabExec(request) => request.check()?,
             Request::LabSet(request) => request.check()?,
@@ -372,6 +390,18 @@ pub fn run(
             Document::LabExec(helper_process::run(&request, &mut |()| {}, stop)?)
         }
         Request::LabSet(request) => Document::LabSet(lab::running::set(&request)?),
+        Request::Sim(request) => {
+            let on_event = &mut |event| on_event(Event::Sim(event));
+            Document::Sim(Box::new(sim::run(&request, on_event, stop)?))
+        }
+        Request::SimAdvise(request) => {
+            let on_event = &mut |event| on_event(Event::Sim(event));
+            Document::SimAdvise(sim::advise(&request, on_event, stop)?)
+        }
+        Request::SimCompare(_) => {
+            let mut observe = |event| on_event(Event::Sim(event));
+            Document::SimCompare(helper_process::run(&request, &mut observe, stop)?)
+        }
         Request::Study(ref study) => {
             let mut observe = |event| on_event(Event::Study(event));
             Document::Study(match study.needs_sandbox() {

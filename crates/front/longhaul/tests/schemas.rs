@@ -12,7 +12,7 @@ use std::path::PathBuf;
 /// Every document by the name of its file: its `schema` member without the prefix.
 fn schemas() -> BTreeMap<&'static str, Schema> {
     use longhaul::{
-        boost, capture, copy, doctor, explain, lab, ndt7, pcap, responsiveness, server, study,
+        boost, capture, copy, doctor, explain, lab, ndt7, pcap, responsiveness, server, sim, study,
     };
     use longhaul::{test, tune};
     BTreeMap::from([
@@ -47,6 +47,9 @@ fn schemas() -> BTreeMap<&'static str, Schema> {
         ("repeat-2", schema_for!(record::RepeatReport)),
         ("responsiveness-1", schema_for!(responsiveness::ResponsivenessDocument)),
         ("server-event-1", schema_for!(server::ServerLine<'static>)),
+        ("sim-1", schema_for!(sim::SimResult)),
+        ("sim-advice-1", schema_for!(record::SimAdvice)),
+        ("sim-comparison-1", schema_for!(record::SimComparison)),
         ("study-1", schema_for!(record::StudyReport)),
         ("study-comparison-1", schema_for!(record::StudyComparison)),
         ("study-list-1", schema_for!(study::StudyList)),
@@ -204,6 +207,11 @@ fn documents_are_valid() {
     let settings = json!({"compressible": 2.5, "edge_rtt": 4_000_000});
     let plan = json!({"boost-plan": {"source": link, "settings": settings}});
     assert_valid("boost-plan-1", &document(plan));
+    let path = json!({"link": "rate=5mbit,rtt=20ms"});
+    let flows = json!({"path": path, "flows": ["cubic", "bbr,start=1s"], "seconds": 3.0});
+    assert_valid("sim-1", &document(json!({ "sim": flows })));
+    let advise = json!({"link": "rate=2mbit,rtt=20ms", "seconds": 2.0, "runs": 2, "seed": 1});
+    assert_valid("sim-advice-1", &document(json!({ "sim-advise": advise })));
     assert_valid("study-list-1", &document(json!("study-list")));
     let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../cli/tests/corpus/loss-middle.pcap.gz");
     let explained = document(json!({"explain": {"file": corpus}}));

@@ -25,6 +25,16 @@ pub enum Application {
     },
 }
 
+/// The end of what an application writes. From then on it writes nothing more, and what has not
+/// been sent yet is discarded.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct WriteLimit {
+    /// Time since it began.
+    pub after: Option<Duration>,
+    /// Payload, rounded up to whole packets.
+    pub bytes: Option<ByteCount>,
+}
+
 /// Bulk data is without end.
 pub(crate) const ENDLESS: u64 = u64::MAX / 2;
 

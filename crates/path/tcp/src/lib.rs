@@ -37,7 +37,7 @@ mod send_buffer;
 mod sender;
 mod wire;
 
-pub use application::{Application, Reader};
+pub use application::{Application, Reader, WriteLimit};
 pub use limits::{Limit, LimitTimes};
 pub use receive_window::WindowSize;
 pub use receiver::{Receiver, ReceiverConfig};

@@ -1,7 +1,7 @@
 //! The send buffer between application and connection.
 
-use crate::application::{Application, ENDLESS};
-use units::{ByteCount, Nanos};
+use crate::application::{Application, ENDLESS, WriteLimit};
+use units::{ByteCount, Nanos, nanos};
 
 /// Size of the send buffer: payload that it holds, unsent and not yet acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +35,12 @@ const BEYOND_BYTES: u64 = 65_536;
 pub(crate) struct SendBuffer {
     application: Application,
     check: BufferCheck,
+    /// Nanoseconds after which the application writes nothing more.
+    ends_after: u64,
+    /// Packets after which it writes nothing more.
+    ends_with: u64,
+    /// The application has ended.
+    ended: bool,
     /// When the application began, with the first call of `fill`.
     began: Option<Nanos>,
     mss: u64,
@@ -53,6 +59,7 @@ impl SendBuffer {
         application: Application,
         size: BufferSize,
         check: BufferCheck,
+        limit: WriteLimit,
         mss: u64,
     ) -> Self {
         let packets = |bytes: u64| (bytes / mss).max(2);
@@ -63,8 +70,24 @@ impl SendBuffer {
                 (packets(INITIAL_BYTES).min(most), Some(most))
             }
         };
-        let (written, blocked) = (0, false);
-        SendBuffer { application, check, began: None, mss, capacity, most, written, blocked }
+        SendBuffer {
+            application,
+            check,
+            ends_after: limit.after.map_or(u64::MAX, nanos),
+            ends_with: limit.bytes.map_or(ENDLESS, |bytes| bytes.bytes().div_ceil(mss)),
+            ended: false,
+            began: None,
+            mss,
+            capacity,
+            most,
+            written: 0,
+            blocked: false,
+        }
+    }
+
+    /// Whether the application has ended.
+    pub(crate) const fn has_ended(&self) -> bool {
+        self.ended
     }
 
     pub(crate) const fn written(&self) -> u64 {
@@ -87,6 +110,10 @@ impl SendBuffer {
     /// `sends`: more can be sent at once.
     pub(crate) fn fill(&mut self, now: Nanos, una: u64, nxt: u64, sends: bool) {
         let elapsed = now.nanos_since(*self.began.get_or_insert(now));
+        if self.ended || elapsed >= self.ends_after {
+            (self.ended, self.written, self.blocked) = (true, nxt.min(self.written), false);
+            return;
+        }
         // A blocked writer is woken when a third is free (sk_stream_min_wspace).
         let held = self.written - una;
         if self.blocked && held * 3 > self.capacity * 2 {
@@ -97,6 +124,7 @@ impl SendBuffer {
         } else {
             self.written
         };
+        let offered = offered.min(self.ends_with);
         let full = una + self.capacity;
         let beyond = self.check == BufferCheck::Unsent && sends;
         let empty = self.written == nxt;
@@ -105,11 +133,12 @@ impl SendBuffer {
         self.written = self.written.max(offered.min(room)).min(ENDLESS);
         // It goes on as soon as what it wrote is sent.
         self.blocked = offered > self.written && !beyond;
+        self.ended = self.written >= self.ends_with && self.written == nxt;
     }
 
     /// When the application next has more to write; `None` if it waits for room.
     pub(crate) fn next_write(&self, now: Nanos) -> Option<Nanos> {
-        if self.blocked {
+        if self.blocked || self.ended {
             return None;
         }
         let began = self.began?;
@@ -121,11 +150,18 @@ impl SendBuffer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     #[test]
     fn a_blocked_writer_waits_for_a_third_of_the_buffer() {
         let size = BufferSize::Fixed(ByteCount::from_bytes(30_000));
-        let mut buffer = SendBuffer::new(Application::Bulk, size, BufferCheck::Always, 1_000);
+        let mut buffer = SendBuffer::new(
+            Application::Bulk,
+            size,
+            BufferCheck::Always,
+            WriteLimit::default(),
+            1_000,
+        );
         buffer.fill(Nanos(0), 0, 0, true);
         assert_eq!((buffer.written(), buffer.is_blocked()), (30, true));
         buffer.fill(Nanos(0), 9, 30, true);
@@ -137,7 +173,13 @@ mod tests {
     #[test]
     fn what_is_sent_at_once_may_exceed_the_buffer() {
         let size = BufferSize::Fixed(ByteCount::from_bytes(30_000));
-        let mut buffer = SendBuffer::new(Application::Bulk, size, BufferCheck::Unsent, 1_000);
+        let mut buffer = SendBuffer::new(
+            Application::Bulk,
+            size,
+            BufferCheck::Unsent,
+            WriteLimit::default(),
+            1_000,
+        );
         buffer.fill(Nanos(0), 0, 0, true);
         assert_eq!((buffer.written(), buffer.is_blocked()), (65, false));
         buffer.fill(Nanos(0), 0, 65, true);
@@ -149,5 +191,28 @@ mod tests {
         assert_eq!(buffer.written(), 130, "asleep until a third is free");
         buffer.fill(Nanos(0), 110, 130, true);
         assert_eq!(buffer.written(), 195);
+    }
+
+    #[test]
+    fn an_application_that_has_ended_takes_back_what_was_not_sent() {
+        let size = BufferSize::Fixed(ByteCount::from_bytes(30_000));
+        let after = Some(Duration::from_secs(1));
+        let limit = WriteLimit { after, bytes: None };
+        let new =
+            |limit| SendBuffer::new(Application::Bulk, size, BufferCheck::Always, limit, 1_000);
+        let mut buffer = new(limit);
+        buffer.fill(Nanos(5), 0, 0, true);
+        buffer.fill(Nanos(1_000_000_004), 0, 10, true);
+        assert_eq!((buffer.written(), buffer.has_ended()), (30, false));
+        buffer.fill(Nanos(1_000_000_005), 0, 20, true);
+        assert_eq!((buffer.written(), buffer.has_ended()), (20, true));
+        assert_eq!(buffer.next_write(Nanos(1_000_000_005)), None);
+
+        let mut buffer =
+            new(WriteLimit { after: None, bytes: Some(ByteCount::from_bytes(12_001)) });
+        buffer.fill(Nanos(0), 0, 0, true);
+        assert_eq!((buffer.written(), buffer.has_ended()), (13, false));
+        buffer.fill(Nanos(0), 5, 13, true);
+        assert_eq!((buffer.written(), buffer.has_ended()), (13, true));
     }
 }

@@ -12,7 +12,7 @@ mod timers;
 pub use info::{Feedback, SenderInfo};
 pub use recovery::Reductions;
 
-use crate::application::Application;
+use crate::application::{Application, WriteLimit};
 use crate::limits::{Limit, LimitClock};
 use crate::pacer::{self, Pacer};
 use crate::prr::Prr;
@@ -33,6 +33,8 @@ pub struct SenderConfig {
     pub mss: u32,
     /// What there is to send.
     pub application: Application,
+    /// When the application ends.
+    pub limit: WriteLimit,
     /// The send buffer.
     pub buffer: BufferSize,
     /// When a writer has to wait for room in it.
@@ -113,7 +115,13 @@ impl<C: CongestionControl> Sender<C> {
             rtt,
             rack: Rack::new(),
             rate: DeliveryRate::default(),
-            buffer: SendBuffer::new(config.application, config.buffer, config.buffer_check, mss),
+            buffer: SendBuffer::new(
+                config.application,
+                config.buffer,
+                config.buffer_check,
+                config.limit,
+                mss,
+            ),
             pacer: Pacer::default(),
             limits: LimitClock::default(),
             recovery: Recovery::default(),
@@ -139,6 +147,12 @@ impl<C: CongestionControl> Sender<C> {
     #[must_use]
     pub fn cwnd(&self) -> u64 {
         self.recovery.prr().map_or_else(|| self.control.cwnd(), Prr::cwnd)
+    }
+
+    /// Whether the application has ended and everything that was sent is acknowledged.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.buffer.has_ended() && self.board.una() == self.buffer.written()
     }
 
     /// The next burst to send now, if any.

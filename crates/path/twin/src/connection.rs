@@ -40,6 +40,7 @@ impl Connection {
         let sender = SenderConfig {
             mss: config.mss,
             application: config.application,
+            limit: config.limit,
             buffer: config.buffer,
             buffer_check: config.buffer_check,
             max_pacing_rate: config.max_pacing_rate,

@@ -60,8 +60,8 @@ pub fn run(scenario: &Scenario) -> Outcome {
 #[must_use]
 pub fn run_observed(scenario: &Scenario, observer: &mut dyn Observer) -> Outcome {
     let mut simulation = Simulation::new(scenario, observer, &mut |_| None);
-    let truncated = simulation.run(|_| false);
-    simulation.finish(truncated)
+    let ending = simulation.run();
+    simulation.finish(ending)
 }
 
 /// Simulates a scenario in which connections have congestion control of the caller's own:
@@ -73,15 +73,37 @@ pub fn run_observed(scenario: &Scenario, observer: &mut dyn Observer) -> Outcome
 /// next sample, 10 to 100 ms of virtual time later.
 pub fn run_with(
     scenario: &Scenario,
+    controllers: impl FnMut(usize) -> Option<Box<dyn CongestionControl + Send>>,
+) -> Result<Outcome, ControllerFailed> {
+    run_observed_with(scenario, &mut NoObserver, controllers)
+}
+
+/// The same, with someone who watches the packets.
+///
+/// # Errors
+/// As [`run_with`].
+pub fn run_observed_with(
+    scenario: &Scenario,
+    observer: &mut dyn Observer,
     mut controllers: impl FnMut(usize) -> Option<Box<dyn CongestionControl + Send>>,
 ) -> Result<Outcome, ControllerFailed> {
-    let mut observer = NoObserver;
-    let mut simulation = Simulation::new(scenario, &mut observer, &mut controllers);
-    let truncated = simulation.run(|simulation| simulation.failure().is_some());
+    let mut simulation = Simulation::new(scenario, observer, &mut controllers);
+    let ending = simulation.run();
     match simulation.failure() {
         Some(failure) => Err(failure),
-        None => Ok(simulation.finish(truncated)),
+        None => Ok(simulation.finish(ending)),
     }
+}
+
+/// What ended a simulation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    /// The time of the scenario has passed.
+    Over,
+    /// [`Scenario::max_packets`] were sent.
+    Truncated,
+    /// By the observer, or by a controller that cannot go on.
+    Interrupted,
 }
 
 impl<'a> Simulation<'a> {
@@ -128,9 +150,8 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Runs to the end, to the limit of packets, or until `ends` at a sample. Returns true if
-    /// the limit ended it.
-    fn run(&mut self, ends: impl Fn(&Self) -> bool) -> bool {
+    /// Runs until something ends it.
+    fn run(&mut self) -> Ending {
         let end = Nanos(0).plus(self.scenario.duration);
         let mut next_sample = Nanos(0);
         loop {
@@ -139,19 +160,20 @@ impl<'a> Simulation<'a> {
             while next_sample <= next {
                 self.now = next_sample;
                 self.sample();
-                if ends(self) {
-                    return false;
+                let passed = self.observer.passed(next_sample, self.packets);
+                if passed.is_break() || self.failure().is_some() {
+                    return Ending::Interrupted;
                 }
                 let step = if next_sample.0 < RAMP_NS { RAMP_INTERVAL_NS } else { INTERVAL_NS };
                 next_sample = next_sample.plus_nanos(step);
             }
             if next >= end {
-                return false;
+                return Ending::Over;
             }
             self.now = next;
             self.step();
             if self.packets >= self.scenario.max_packets {
-                return true;
+                return Ending::Truncated;
             }
         }
     }
@@ -324,7 +346,8 @@ impl<'a> Simulation<'a> {
         let (now, t_s) = (self.now, self.now.secs_f64());
         let handshake = handshake_rtt(self.scenario);
         for connection in &mut self.connections {
-            if !connection.config.measured || now < Nanos(0).plus(connection.config.start) {
+            let waits = now < Nanos(0).plus(connection.config.start);
+            if !connection.config.measured || waits || connection.recording.is_complete {
                 continue;
             }
             let ConnectionConfig { max_pacing_rate, mss, .. } = connection.config;
@@ -333,6 +356,8 @@ impl<'a> Simulation<'a> {
             connection.recording.sender.push(measurement::sample(t_s, &info, max_pacing));
             let sample = measurement::receiver_sample(t_s, &connection.receiver, mss, handshake);
             connection.recording.receiver.push(sample);
+            connection.recording.is_complete =
+                connection.started && connection.sender.is_finished();
         }
         if now > Nanos(0) && now.0.is_multiple_of(INTERVAL_NS) {
             self.note_truth();
@@ -369,7 +394,7 @@ impl<'a> Simulation<'a> {
         });
     }
 
-    fn finish(self, truncated: bool) -> Outcome {
+    fn finish(self, ending: Ending) -> Outcome {
         let now = self.now;
         let senders = self.connections.iter().map(|c| c.sender.info(now)).collect();
         let read = self.connections.iter().map(|c| c.receiver.read()).collect();
@@ -382,7 +407,8 @@ impl<'a> Simulation<'a> {
             forward: self.forward.counters(),
             reverse: self.reverse.counters(),
             packets: self.packets,
-            truncated,
+            truncated: ending == Ending::Truncated,
+            interrupted: ending == Ending::Interrupted,
         }
     }
 }

@@ -26,7 +26,7 @@ mod timer_queue;
 mod truth;
 
 pub use datagrams::DatagramSource;
-pub use event_loop::{run, run_observed, run_with};
+pub use event_loop::{run, run_observed, run_observed_with, run_with};
 pub use observer::{Host, Observer};
 pub use pauses::HostPauses;
 pub use scenario::{ConnectionConfig, ControllerFailed, Ecn, Outcome, Scenario};

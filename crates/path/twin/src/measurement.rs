@@ -83,13 +83,15 @@ pub(crate) struct Recording {
     congestion: String,
     pub(crate) sender: Vec<Sample>,
     pub(crate) receiver: Vec<ReceiverSample>,
+    /// The connection has ended.
+    pub(crate) is_complete: bool,
 }
 
 impl Recording {
     /// No sample yet of a connection under the congestion control of that name.
     pub(crate) fn of(congestion: &str) -> Self {
         let congestion = congestion.to_owned();
-        Recording { congestion, sender: Vec::new(), receiver: Vec::new() }
+        Recording { congestion, sender: Vec::new(), receiver: Vec::new(), is_complete: false }
     }
 }
 
@@ -118,13 +120,14 @@ pub(crate) fn measurement(
     let streams = measured.into_iter().enumerate().map(|(index, (connection, recording))| {
         let last = recording.sender.last().copied().unwrap_or_default();
         let start = connection.start.as_secs_f64();
+        let end = if recording.is_complete { last.t_s } else { seconds };
         Stream {
             id: u32::try_from(index + 1).unwrap_or(u32::MAX),
             congestion: Some(recording.congestion),
             sent_bytes: last.written_bytes,
             received_bytes: recording.receiver.last().map_or(0, |sample| sample.received_bytes),
-            sent_seconds: seconds - start,
-            received_seconds: seconds - start,
+            sent_seconds: (end - start).max(0.0),
+            received_seconds: (end - start).max(0.0),
             retransmits: Some(last.retransmits),
             sender: recording.sender,
             receiver: recording.receiver,

@@ -5,7 +5,7 @@ use control::Algorithm;
 use link::{Counters, EcnCodepoint, Schedule};
 use record::Measurement;
 use std::time::Duration;
-use tcp::{Application, BufferCheck, BufferSize, Reader, SenderInfo, WindowSize};
+use tcp::{Application, BufferCheck, BufferSize, Reader, SenderInfo, WindowSize, WriteLimit};
 use units::{BitRate, ByteCount};
 
 /// A path and the traffic over it.
@@ -80,6 +80,8 @@ impl Ecn {
 pub struct ConnectionConfig {
     /// When it begins.
     pub start: Duration,
+    /// When its application ends, if before the run; time counts from `start`.
+    pub limit: WriteLimit,
     /// Whether it is part of the measurement; if not, it is cross traffic.
     pub measured: bool,
     /// Congestion control, unless [`crate::run_with`] gives it another.
@@ -109,6 +111,7 @@ impl Default for ConnectionConfig {
         let ample = ByteCount::from_bytes(1 << 30);
         ConnectionConfig {
             start: Duration::ZERO,
+            limit: WriteLimit::default(),
             measured: true,
             algorithm: Algorithm::default(),
             mss: 1448,
@@ -152,6 +155,8 @@ pub struct Outcome {
     pub packets: u64,
     /// Whether [`Scenario::max_packets`] ended it.
     pub truncated: bool,
+    /// Whether the observer ended it.
+    pub interrupted: bool,
 }
 
 /// A controller could not go on, which ended the simulation.

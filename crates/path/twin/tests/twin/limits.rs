@@ -122,3 +122,26 @@ fn an_on_off_writer_begins_again_with_a_smaller_window() {
     let at = |t: f64| stream.iter().rfind(|sample| sample.t_s <= t + 1e-9).unwrap().cwnd_bytes;
     assert!(at(3.0 + 0.1) < at(1.0), "{} {}", at(3.1), at(1.0));
 }
+
+#[test]
+fn a_flow_ends_with_its_bytes_or_at_its_time_and_leaves_the_path_to_the_other() {
+    let mut two = scenario(bottleneck(20, 40, 1.0), Algorithm::Cubic, 20);
+    two.connections.push(two.connections[0]);
+    two.connections[1].start = ms(1_000);
+    two.connections[1].limit.after = Some(ms(9_000));
+    let outcome = twin::run(&two);
+    let ended = &outcome.measurement.streams[1];
+    let last = ended.sender.last().unwrap();
+    assert!((10.0..10.6).contains(&last.t_s), "{}", last.t_s);
+    assert_eq!(ended.sent_bytes, ended.received_bytes, "what is not sent is discarded");
+    let alone = packet_rate(&outcome, 0, 14.0, 20.0) * MSS as f64 * 8.0;
+    assert!(alone > 0.93 * 20e6, "{alone}");
+
+    let bytes = ByteCount::from_bytes(1_000 * MSS + 1);
+    let outcome = with(scenario(bottleneck(20, 40, 1.0), Algorithm::Cubic, 20), |connection| {
+        connection.limit.bytes = Some(bytes);
+    });
+    assert_eq!(outcome.read, [1_001]);
+    let stream = &outcome.measurement.streams[0];
+    assert!(stream.received_seconds < 2.0, "{}", stream.received_seconds);
+}

@@ -69,7 +69,7 @@ impl Connection {
     #[must_use]
     pub fn statistics(&self, now: Nanos) -> Statistics {
         Statistics {
-            algorithm: self.sender.controller().name(),
+            algorithm: self.config.algorithm.name(),
             rtt: self.rtt.sampled_ns().map(Rtt::from_nanos),
             rtt_variance: Rtt::from_nanos(self.rtt.variance_ns()),
             period_ns: self.sender.period_ns(&self.rtt),

@@ -360,7 +360,7 @@ impl NativeConnection {
     #[must_use]
     pub fn statistics(&self, now: Nanos) -> Statistics {
         match &self.open {
-            Some(open) => open.statistics(now),
+            Some(open) => open.statistics(self.config.algorithm, now),
             None => Statistics::before(self.config.algorithm.name()),
         }
     }

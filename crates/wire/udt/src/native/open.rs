@@ -13,7 +13,7 @@ use super::tls::TlsHandshake;
 use crate::CloseReason;
 use crate::connection::Statistics;
 use crate::cookie::PeerAddress;
-use control::{CongestionControl, ReceiverReport};
+use control::{Algorithm, CongestionControl, ReceiverReport};
 use std::collections::VecDeque;
 use units::{Nanos, Rtt};
 
@@ -301,10 +301,10 @@ impl Open {
         Ok(())
     }
 
-    pub(super) fn statistics(&self, now: Nanos) -> Statistics {
+    pub(super) fn statistics(&self, algorithm: Algorithm, now: Nanos) -> Statistics {
         let outgoing = &self.outgoing;
         Statistics {
-            algorithm: outgoing.controller().name(),
+            algorithm: algorithm.name(),
             rtt: self.rtt.smoothed(),
             rtt_variance: Rtt::from_nanos(self.rtt.variance_ns()),
             period_ns: outgoing.period_ns(&self.rtt),

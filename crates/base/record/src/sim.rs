@@ -1,0 +1,113 @@
+//! Flows over a path in virtual time. What `longhaul sim run --json` prints.
+
+use crate::{Drops, Finding, Limit, NextCommand};
+use serde::{Deserialize, Serialize};
+use units::{BitRate, ByteCount};
+
+/// The version of [`SimReport`] in JSON.
+pub const SIM_SCHEMA: &str = "longhaul.sim/1";
+
+/// What ended a simulation.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SimEnd {
+    /// Its time was over.
+    Complete,
+    /// It was interrupted; what was simulated before counts.
+    Interrupted,
+    /// It had carried the most packets that a simulation may.
+    PacketLimit,
+}
+
+/// Flows over a path, simulated.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SimReport {
+    /// [`SIM_SCHEMA`].
+    pub schema: String,
+    /// The version of Longhaul.
+    pub version: String,
+    /// The path at the start, in the syntax of `--link`.
+    pub link: String,
+    /// The seed of its random numbers.
+    pub seed: u64,
+    /// The time that was asked for, s.
+    pub requested_s: f64,
+    /// The time that was simulated, s.
+    pub seconds: f64,
+    /// What ended it.
+    pub ended: SimEnd,
+    /// Data packets sent, retransmissions included.
+    pub packets: u64,
+    /// The flows, in the order of the request.
+    pub flows: Vec<SimFlow>,
+    /// Goodput of all flows over the whole time.
+    pub goodput_bps: BitRate,
+    /// Jain's fairness index of the flows' goodput while all were active (Jain, Chiu, Hawe 1984);
+    /// `None` for one flow, and if they were never all active.
+    pub jain: Option<f64>,
+    /// The bottleneck of the data.
+    pub bottleneck: SimBottleneck,
+    /// What limited all flows together.
+    pub finding: Finding,
+    /// Remarks.
+    pub notes: Vec<String>,
+    /// The command to run next.
+    pub next: Option<NextCommand>,
+}
+
+/// One simulated flow.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SimFlow {
+    /// Its number, from 1: the id of its stream in the measurement.
+    pub id: u32,
+    /// The part of the request that it belongs to, such as `4xbbr,start=30s`.
+    pub spec: String,
+    /// Its congestion control.
+    pub control: String,
+    /// Its start, s.
+    pub start_s: f64,
+    /// The time at which everything that it sent was acknowledged, s; `None` if it had not ended.
+    pub finished_s: Option<f64>,
+    /// Payload that its application received.
+    pub received_bytes: ByteCount,
+    /// Goodput from its start to its end.
+    pub goodput_bps: BitRate,
+    /// Share of the goodput of all flows while all were active; over the whole time if they never
+    /// were.
+    pub share: f64,
+    /// Retransmitted segments.
+    pub retransmits: u64,
+    /// Median of its smoothed RTT, in ms.
+    pub rtt_median_ms: Option<f64>,
+    /// 95th percentile of its smoothed RTT, in ms.
+    pub rtt_p95_ms: Option<f64>,
+    /// What limited it; `None` if unknown, and beyond 100 flows.
+    pub limit: Option<Limit>,
+}
+
+/// The bottleneck of simulated flows.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct SimBottleneck {
+    /// Share of the time in which it was sending.
+    pub utilization: f64,
+    /// Median of its queue every 100 ms, bytes.
+    pub queue_median_bytes: ByteCount,
+    /// 95th percentile of its queue every 100 ms, bytes.
+    pub queue_p95_bytes: ByteCount,
+    /// The longest queue, bytes.
+    pub queue_peak_bytes: ByteCount,
+    /// Time in which it sends the median queue, in ms; `None` with an unlimited rate.
+    pub queue_median_ms: Option<f64>,
+    /// Time in which it sends the 95th percentile, in ms.
+    pub queue_p95_ms: Option<f64>,
+    /// Packets dropped, by cause.
+    pub drops: Drops,
+    /// Packets lost by the loss model.
+    pub lost: u64,
+    /// Packets marked with congestion experienced.
+    pub marked: u64,
+}

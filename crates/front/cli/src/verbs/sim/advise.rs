@@ -1,0 +1,95 @@
+//! `longhaul sim advise`: which congestion control a path is best used with.
+
+use super::{parse_link, show};
+use crate::console::{self, Console};
+use crate::failure::{DONE, Outcome};
+use crate::stop;
+use clap::Args;
+use longhaul::sim::{self, AdviseRequest};
+use report::terminal;
+use units::{BitRate, LossRatio, Rtt};
+
+const EXAMPLES: &str = "\
+Examples:
+  longhaul sim advise --rate 100mbit --rtt 173ms
+  longhaul sim advise --rate 1gbit --rtt 100ms --loss 0.01% --queue 0.1bdp
+  longhaul sim advise --rate 50mbit --rtt 40ms --aqm fq_codel
+  longhaul sim advise --link geo --json";
+
+/// Compare congestion controls over a path, and name the best one
+///
+/// Each control is simulated alone and beside a CUBIC flow, several times. The answer has its reason,
+/// and its price: the queueing delay, and the harm to the CUBIC flow.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct AdviseArgs {
+    /// Bottleneck rate, with unit: 100mbit, 2.5gbit
+    #[arg(long, value_name = "RATE", required_unless_present = "link")]
+    rate: Option<BitRate>,
+    /// Round-trip time of the idle path: 173ms, 250us
+    #[arg(long, value_name = "TIME", required_unless_present = "link")]
+    rtt: Option<Rtt>,
+    /// Random loss of data packets: 0.01%
+    #[arg(long, value_name = "SHARE")]
+    loss: Option<LossRatio>,
+    /// Size of the queue: 0.1bdp, 100p, 1MB, 50ms [default: 1bdp]
+    #[arg(long, value_name = "SIZE")]
+    queue: Option<String>,
+    /// Queue discipline: codel, fq_codel, pie, red
+    #[arg(long, value_name = "NAME")]
+    aqm: Option<String>,
+    /// Path instead: a name (see `lab paths`), KEY=VALUE,… or both
+    #[arg(long, value_name = "PATH", value_parser = parse_link)]
+    #[arg(conflicts_with_all = ["rate", "rtt", "loss", "queue", "aqm"])]
+    link: Option<String>,
+    /// Seconds of each run [default: 300 round trips, 20 to 120]
+    #[arg(long, short, value_name = "SECONDS")]
+    time: Option<f64>,
+    /// Runs with each control, 1 to 50
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    runs: u32,
+    /// Seed of the first run
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Print the result as JSON
+    #[arg(long, short = 'J')]
+    json: bool,
+}
+
+impl AdviseArgs {
+    fn link(&self) -> String {
+        if let Some(link) = &self.link {
+            return link.clone();
+        }
+        let mut keys = Vec::new();
+        keys.extend(self.rate.map(|rate| format!("rate={}bit", rate.bps())));
+        keys.extend(self.rtt.map(|rtt| format!("rtt={}ns", rtt.nanos())));
+        keys.extend(self.loss.map(|loss| format!("loss={}", loss.to_string().replace(' ', ""))));
+        match (&self.aqm, &self.queue) {
+            (Some(aqm), size) => {
+                keys.push(format!("queue={aqm}"));
+                keys.extend(size.as_ref().map(|size| format!("limit={size}")));
+            }
+            (None, Some(size)) => keys.push(format!("queue={size}")),
+            (None, None) => {}
+        }
+        keys.join(",")
+    }
+}
+
+pub(super) fn run(args: &AdviseArgs, console: &mut Console) -> Outcome {
+    let request =
+        AdviseRequest { link: args.link(), seconds: args.time, runs: args.runs, seed: args.seed };
+    request.check()?;
+    let stop = stop::on_signals();
+    let mut shown = console.clone();
+    let advice = sim::advise(&request, &mut |event| show(&event, &mut shown), &stop);
+    shown.clear();
+    let advice = advice?;
+    let text = match args.json {
+        true => console::json(&advice)?,
+        false => terminal::sim_advice(&advice, &console.out),
+    };
+    console.print(&text);
+    Ok(DONE)
+}

@@ -1,0 +1,232 @@
+//! What a simulation shows: each flow's share, the bottleneck, the finding.
+
+use super::prepared::Prepared;
+use super::{SimResult, path_report};
+use model::statistics::percentile;
+use record::{
+    CommandHost, Measurement, NextCommand, PathReport, SIM_SCHEMA, SimBottleneck, SimEnd, SimFlow,
+    SimReport, Stream, command_line,
+};
+use std::time::Duration;
+use twin::Outcome;
+use units::{BitRate, ByteCount};
+
+/// The name of the simulator, for documents that name a peer.
+const PEER: &str = "longhaul's simulator";
+
+/// Most flows that are explained one by one: each takes some milliseconds.
+const MAX_EXPLAINED: usize = 100;
+
+/// The result of a simulation over a path.
+pub(super) fn result(prepared: &Prepared, path: PathReport, outcome: Outcome) -> SimResult {
+    let ended = match (outcome.interrupted, outcome.truncated) {
+        (true, _) => SimEnd::Interrupted,
+        (_, true) => SimEnd::PacketLimit,
+        _ => SimEnd::Complete,
+    };
+    let bottleneck = bottleneck(&path, &outcome);
+    let seconds = outcome.measurement.spec.seconds;
+    let packets = outcome.packets;
+    let link = path.asked.link.clone();
+    let mut measurement = Measurement { path: Some(path), ..outcome.measurement };
+    PEER.clone_into(&mut measurement.peer);
+    "simulator".clone_into(&mut measurement.spec.target);
+    measurement.notes.push("simulated in virtual time: no packet was sent".to_owned());
+    let flows = flows(prepared, &measurement);
+    let notes = notes(ended, seconds, packets);
+    let report = SimReport {
+        schema: SIM_SCHEMA.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        seed: prepared.seed,
+        requested_s: prepared.seconds,
+        seconds,
+        ended,
+        packets,
+        goodput_bps: rate(measurement.received().bytes(), seconds),
+        jain: jain(&together(prepared, &measurement)),
+        flows,
+        bottleneck,
+        finding: diagnose::explain(&measurement),
+        notes,
+        next: next(prepared, &link),
+        link,
+    };
+    SimResult { report, measurement }
+}
+
+fn flows(prepared: &Prepared, measurement: &Measurement) -> Vec<SimFlow> {
+    let together = together(prepared, measurement);
+    let shared: Vec<f64> = if together.is_empty() {
+        measurement.streams.iter().map(|stream| stream.received_bytes as f64).collect()
+    } else {
+        together
+    };
+    let all: f64 = shared.iter().sum();
+    let is_explained = measurement.streams.len() <= MAX_EXPLAINED;
+    let groups = prepared.groups.iter();
+    let groups = groups.flat_map(|group| std::iter::repeat_n(group, group.count as usize));
+    let each = measurement.streams.iter().zip(groups).zip(&prepared.connections).zip(&shared);
+    each.map(|(((stream, group), connection), part)| {
+        let start_s = connection.start.as_secs_f64();
+        let end = active_until(stream, prepared, start_s);
+        let rtts = rtts_ms(stream);
+        let alone =
+            || Measurement { streams: vec![stream.clone()], ..without_streams(measurement) };
+        let limit = is_explained.then(|| diagnose::explain(&alone()).limit).flatten();
+        SimFlow {
+            id: stream.id,
+            spec: group.spec.clone(),
+            control: group.control.name().to_owned(),
+            start_s,
+            finished_s: finished(stream, measurement),
+            received_bytes: ByteCount::from_bytes(stream.received_bytes),
+            goodput_bps: rate(stream.received_bytes, end - start_s),
+            share: if all > 0.0 { part / all } else { 0.0 },
+            retransmits: stream.retransmits.unwrap_or(0),
+            rtt_median_ms: percentile(&rtts, 0.5),
+            rtt_p95_ms: percentile(&rtts, 0.95),
+            limit,
+        }
+    })
+    .collect()
+}
+
+fn without_streams(measurement: &Measurement) -> Measurement {
+    Measurement {
+        spec: record::TestSpec { streams: 1, ..measurement.spec.clone() },
+        path: measurement.path.clone(),
+        host: measurement.host.clone(),
+        ..Measurement::default()
+    }
+}
+
+/// When a flow's last bytes arrived, if it has ended before the run.
+fn finished(stream: &Stream, measurement: &Measurement) -> Option<f64> {
+    let last = stream.sender.last()?.t_s;
+    (last < measurement.spec.seconds - 0.15).then_some(last)
+}
+
+/// The time up to which a flow's goodput counts, s: its planned end, or the one that it reached.
+fn active_until(stream: &Stream, prepared: &Prepared, start_s: f64) -> f64 {
+    let index = usize::try_from(stream.id.saturating_sub(1)).unwrap_or(usize::MAX);
+    let config = prepared.connections.get(index);
+    let planned = config.and_then(|one| one.limit.after).map(|after| start_s + after.as_secs_f64());
+    let reached = start_s + stream.received_seconds;
+    planned.map_or(reached, |planned| planned.min(reached))
+}
+
+/// Bytes that each flow received while all were active; empty if they never were.
+fn together(prepared: &Prepared, measurement: &Measurement) -> Vec<f64> {
+    let spans =
+        measurement.streams.iter().zip(&prepared.connections).map(|(stream, connection)| {
+            let start = connection.start.as_secs_f64();
+            (start, active_until(stream, prepared, start))
+        });
+    let (from, to) = spans
+        .fold((0.0f64, f64::INFINITY), |(from, to), (start, end)| (from.max(start), to.min(end)));
+    if to <= from {
+        return Vec::new();
+    }
+    let received = |stream: &Stream, at: f64| {
+        let before = stream.receiver.partition_point(|sample| sample.t_s <= at + 1e-9);
+        let sample = before.checked_sub(1).and_then(|index| stream.receiver.get(index));
+        sample.map_or(0, |sample| sample.received_bytes)
+    };
+    let streams = measurement.streams.iter();
+    streams.map(|stream| (received(stream, to) - received(stream, from)) as f64).collect()
+}
+
+/// Jain's index: 1 where all have the same, 1/n where one has everything.
+fn jain(parts: &[f64]) -> Option<f64> {
+    let squares: f64 = parts.iter().map(|part| part * part).sum();
+    let sum: f64 = parts.iter().sum();
+    (parts.len() > 1 && squares > 0.0).then(|| sum * sum / (parts.len() as f64 * squares))
+}
+
+/// The smoothed RTTs every 100 ms, in ms.
+pub(super) fn rtts_ms(stream: &Stream) -> Vec<f64> {
+    every_100_ms(stream).map(|sample| f64::from(sample.rtt_us) / 1e3).collect()
+}
+
+/// The samples at multiples of 100 ms with an RTT: those of the ramp-up are closer.
+fn every_100_ms(stream: &Stream) -> impl Iterator<Item = &record::Sample> {
+    stream.sender.iter().filter(|sample| {
+        let tenths = sample.t_s * 10.0;
+        sample.rtt_us > 0 && (tenths - tenths.round()).abs() < 1e-3
+    })
+}
+
+fn bottleneck(path: &PathReport, outcome: &Outcome) -> SimBottleneck {
+    let queues: Vec<f64> = outcome.truth.iter().map(|one| one.queue_bytes as f64).collect();
+    let busy: Vec<f64> = outcome.truth.iter().map(|one| one.utilization).collect();
+    let [median, p95] = [0.5, 0.95].map(|share| percentile(&queues, share).unwrap_or(0.0));
+    let ms = |bytes: f64| {
+        path.rate_bps.map(|rate| rate.time_for(ByteCount::from_f64(bytes)).as_secs_f64() * 1e3)
+    };
+    let peak = outcome.truth.iter().map(|one| one.peak_queue_bytes).max().unwrap_or(0);
+    SimBottleneck {
+        utilization: model::statistics::mean(&busy).unwrap_or(0.0).min(1.0),
+        queue_median_bytes: ByteCount::from_f64(median),
+        queue_p95_bytes: ByteCount::from_f64(p95),
+        queue_peak_bytes: ByteCount::from_bytes(peak),
+        queue_median_ms: ms(median),
+        queue_p95_ms: ms(p95),
+        drops: path_report::drops(&outcome.forward),
+        lost: outcome.forward.lost,
+        marked: outcome.forward.marked,
+    }
+}
+
+fn rate(bytes: u64, seconds: f64) -> BitRate {
+    let time = Duration::try_from_secs_f64(seconds).unwrap_or_default();
+    if time.is_zero() { BitRate::ZERO } else { BitRate::of(ByteCount::from_bytes(bytes), time) }
+}
+
+fn notes(ended: SimEnd, seconds: f64, packets: u64) -> Vec<String> {
+    let note = match ended {
+        SimEnd::Complete => return Vec::new(),
+        SimEnd::Interrupted => format!("interrupted after {seconds:.1} s of simulated time"),
+        SimEnd::PacketLimit => {
+            format!(
+                "ended after {seconds:.1} s, with {packets} packets: the most that it may carry"
+            )
+        }
+    };
+    vec![note]
+}
+
+/// One flow: which control is best here; several: whether a kernel does the same.
+fn next(prepared: &Prepared, link: &str) -> Option<NextCommand> {
+    if prepared.paths.len() > 1 {
+        return None;
+    }
+    let seconds = prepared.seconds.to_string();
+    let (words, why) = match prepared.groups.as_slice() {
+        [only] if only.count == 1 => (
+            vec!["longhaul", "sim", "advise", "--link", link],
+            "compares every congestion control over this path",
+        ),
+        groups => {
+            let mut words = vec!["longhaul", "sim", "compare", "--link", link];
+            for group in groups {
+                words.extend(["--flow", &group.spec]);
+            }
+            words.extend(["-t", &seconds]);
+            (words, "runs the same flows under this machine's kernel, in a lab")
+        }
+    };
+    Some(NextCommand { command: command_line(words), on: CommandHost::Here, why: why.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jains_index_is_that_of_its_paper() {
+        assert_eq!(jain(&[1.0]), None);
+        assert_eq!(jain(&[0.0, 0.0]), None);
+        assert_eq!(jain(&[5.0, 5.0, 5.0]), Some(1.0));
+        assert_eq!(jain(&[4.0, 0.0]), Some(0.5));
+    }
+}

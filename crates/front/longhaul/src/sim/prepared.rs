@@ -1,0 +1,181 @@
+//! A request that was checked: all that the simulation is made of.
+
+use super::bounds::{self, Bounds};
+use super::flow::{FlowGroup, MAX_FLOWS};
+use super::plan::{self, SimPlan};
+use super::schedule;
+use super::{SimPath, SimRequest};
+use crate::lab::parse_path;
+use crate::{Fault, Field, Problem};
+use control::Algorithm;
+use link::Schedule;
+use record::PathChange;
+use std::time::Duration;
+use topology::PathSpec;
+use twin::{ConnectionConfig, HEADER_BYTES, Scenario};
+use units::LossRatio;
+
+/// The time that is simulated by default, s.
+const DEFAULT_SECONDS: f64 = 30.0;
+
+/// The seed by default: a simulation repeats unless another one is asked for.
+const DEFAULT_SEED: u64 = 1;
+
+/// A simulation, ready to run.
+pub(super) struct Prepared {
+    /// The path from each moment on, the first at zero.
+    pub(super) paths: Vec<(Duration, PathSpec)>,
+    pub(super) changes: Vec<PathChange>,
+    /// Never empty.
+    pub(super) groups: Vec<FlowGroup>,
+    /// As often as `groups` has flows.
+    pub(super) connections: Vec<ConnectionConfig>,
+    pub(super) links: [Schedule; 2],
+    pub(super) seconds: f64,
+    pub(super) duration: Duration,
+    pub(super) seed: u64,
+    pub(super) bounds: Bounds,
+}
+
+impl Prepared {
+    pub(super) fn of(request: &SimRequest) -> Result<Self, Problem> {
+        let flows: Vec<FlowGroup> =
+            request.flows.iter().map(|text| FlowGroup::parse(text)).collect::<Result<_, _>>()?;
+        let plan = match &request.path {
+            SimPath::Link(link) => {
+                let paths = vec![(Duration::ZERO, parse_path(link)?)];
+                SimPlan { paths, changes: Vec::new(), duration: None, flows: Vec::new() }
+            }
+            SimPath::Plan { file, text } => plan::read(file, text, !flows.is_empty())?,
+        };
+        let SimPlan { paths, changes, duration, flows: planned } = plan;
+        let groups = match (flows.is_empty(), planned.is_empty()) {
+            (false, _) => flows,
+            (true, false) => planned,
+            (true, true) => vec![FlowGroup::bulk(Algorithm::default())],
+        };
+        let last = groups.iter().filter_map(|group| group.stop).max();
+        let planned_s = duration.or(last.filter(|_| matches!(request.path, SimPath::Plan { .. })));
+        let planned_s = planned_s.map_or(DEFAULT_SECONDS, |time| time.as_secs_f64());
+        let seconds = request.seconds.unwrap_or(planned_s);
+        let duration = checked_duration(seconds)?;
+        check_groups(&groups, duration)?;
+        check_end(&paths, &groups)?;
+        let seed = request.seed.or_else(|| paths.first()?.1.seed()).unwrap_or(DEFAULT_SEED);
+        let mss = mss(&paths)?;
+        let ample = bounds::ample(&paths);
+        let connections: Vec<ConnectionConfig> =
+            groups.iter().flat_map(|group| group.connections(mss, ample)).collect();
+        let bounds = Bounds::of(&paths, connections.len(), seconds);
+        bounds.check()?;
+        let links = schedule::of(&paths, seed)
+            .ok_or_else(|| Problem::new(Fault::Internal, "a path without settings"))?;
+        Ok(Prepared { paths, changes, groups, connections, links, seconds, duration, seed, bounds })
+    }
+
+    /// The path at the start.
+    pub(super) fn path(&self) -> Option<&PathSpec> {
+        self.paths.first().map(|(_, path)| path)
+    }
+
+    pub(super) fn scenario(&self) -> Scenario {
+        let [forward, reverse] = self.links.clone();
+        // Retransmissions too pass the bottleneck: what is lost behind it has counted there.
+        let most = self.bounds.packets.map_or(bounds::MAX_PACKETS_WITHOUT_RATE, |packets| {
+            packets.saturating_mul(2).saturating_add(100_000)
+        });
+        Scenario {
+            connections: self.connections.clone(),
+            max_packets: most,
+            ..Scenario::new(forward, reverse, self.duration)
+        }
+    }
+}
+
+fn checked_duration(seconds: f64) -> Result<Duration, Problem> {
+    let accepted = format!("more than 0 and at most {} s", bounds::MAX_SECONDS);
+    let wrong = || Problem::field(Field::Seconds, format!("{seconds} s"), accepted.clone());
+    if !(seconds > 0.0 && seconds <= bounds::MAX_SECONDS) {
+        return Err(wrong());
+    }
+    Duration::try_from_secs_f64(seconds).map_err(|_| wrong())
+}
+
+fn check_groups(groups: &[FlowGroup], duration: Duration) -> Result<(), Problem> {
+    let count: u64 = groups.iter().map(|group| u64::from(group.count)).sum();
+    if count > u64::from(MAX_FLOWS) {
+        let what = format!("{count} flows");
+        return Err(Problem::field(Field::Flows, what, format!("at most {MAX_FLOWS} in all")));
+    }
+    if let Some(late) = groups.iter().find(|group| group.start >= duration) {
+        let what = format!("'{}' starts after the end, {} s", late.spec, duration.as_secs_f64());
+        return Err(Problem::field(Field::Seconds, what, "a longer time, or an earlier start"));
+    }
+    Ok(())
+}
+
+/// A flow that nothing limits over a path without a rate grows without end.
+fn check_end(paths: &[(Duration, PathSpec)], groups: &[FlowGroup]) -> Result<(), Problem> {
+    let states = || paths.iter().flat_map(|(_, path)| path.states());
+    let is_endless = |direction: &topology::PathDirection| {
+        direction.rate().is_none()
+            && direction.mean_loss() == LossRatio::NONE
+            && direction.config().policer.is_none()
+    };
+    let endless = states().any(|(_, [up, _])| is_endless(up));
+    match groups.iter().find(|group| group.is_unlimited()).filter(|_| endless) {
+        None => Ok(()),
+        Some(group) => Err(Problem::field(
+            Field::Link,
+            format!("nothing limits '{}' over a path without rate and loss", group.spec),
+            "a rate, such as rate=1gbit",
+        )),
+    }
+}
+
+/// Payload of a packet: that of the smallest MTU.
+fn mss(paths: &[(Duration, PathSpec)]) -> Result<u32, Problem> {
+    let mtus = paths.iter().flat_map(|(_, path)| {
+        let links = path.states().filter_map(|(_, [up, _])| up.config().mtu);
+        links.chain([path.mtu()]).collect::<Vec<u32>>()
+    });
+    let mtu = mtus.min().unwrap_or_default();
+    mtu.checked_sub(HEADER_BYTES).filter(|mss| *mss >= 128).ok_or_else(|| {
+        let what = format!("an MTU of {mtu} bytes");
+        Problem::field(Field::Link, what, format!("an MTU of at least {}", 128 + HEADER_BYTES))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(request: &SimRequest) -> String {
+        Prepared::of(request).err().map_or(String::new(), |problem| problem.to_string())
+    }
+
+    #[test]
+    fn contradictions_are_refused_before_anything_runs() {
+        let good = SimRequest::over("rate=10mbit,rtt=20ms");
+        assert_eq!(line(&good), "");
+        let flows = |flows: &[&str]| SimRequest {
+            flows: flows.iter().map(|flow| (*flow).to_owned()).collect(),
+            ..good.clone()
+        };
+        for (request, part) in [
+            (SimRequest::over("rtt=20ms"), "nothing limits 'cubic'"),
+            (SimRequest::over("rate=10mbit,rtt=20ms,@5s.rate=unlimited"), "without rate and loss"),
+            (SimRequest::over("rate=10xbit"), "rate"),
+            (SimRequest { seconds: Some(0.0), ..good.clone() }, "more than 0"),
+            (SimRequest { seconds: Some(f64::NAN), ..good.clone() }, "more than 0"),
+            (SimRequest { seconds: Some(1e9), ..good.clone() }, "at most 100000 s"),
+            (flows(&["600xcubic", "600xreno"]), "at most 1000 in all"),
+            (flows(&["cubic,start=31s"]), "starts after the end"),
+        ] {
+            assert!(line(&request).contains(part), "{request:?}: {}", line(&request));
+        }
+        let limited =
+            SimRequest { flows: vec!["cubic,rate=10mbit".into()], ..SimRequest::over("rtt=20ms") };
+        assert_eq!(line(&limited), "");
+    }
+}

@@ -1,0 +1,165 @@
+//! One simulation.
+
+use super::event::SimEvent;
+use super::prepared::Prepared;
+use super::{SimRequest, figures, path_report};
+use crate::{Fault, Problem, StopFlag};
+use host::clock;
+use record::{Measurement, SimReport};
+use serde::Serialize;
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+use tcp::{Acknowledgement, Segments};
+use twin::{Host, Observer, Outcome};
+use units::Nanos;
+
+/// Interval of reports on the progress; the first one follows after it.
+const REPORT_EVERY: Duration = Duration::from_secs(2);
+
+/// The result of a simulation; serialised, its report.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SimResult {
+    /// The document.
+    #[serde(flatten)]
+    pub report: SimReport,
+    /// The measurement that the report is about, with every sample.
+    #[serde(skip)]
+    pub measurement: Measurement,
+}
+
+/// Simulates the flows of a request. A raised flag ends the simulation; what was simulated before
+/// is in the result.
+///
+/// # Errors
+/// An invalid field, a plan that needs real hosts, more packets or memory than a simulation may
+/// take, a flag that was raised before anything was simulated.
+pub fn run(
+    request: &SimRequest,
+    on_event: &mut dyn FnMut(SimEvent),
+    stop: &StopFlag,
+) -> Result<SimResult, Problem> {
+    let prepared = Prepared::of(request)?;
+    let bounds = prepared.bounds;
+    on_event(SimEvent::Started { packets: bounds.packets, memory: bounds.memory });
+    let outcome = simulate(&prepared, on_event, stop);
+    let Some(path) = prepared.path().filter(|_| outcome.packets > 0) else {
+        let (fault, why) = match outcome.interrupted {
+            true => (Fault::Interrupted, "interrupted before any packet was sent"),
+            false => (Fault::Request, "no packet was sent"),
+        };
+        return Err(Problem::new(fault, why));
+    };
+    let path = path_report::of(path, &prepared, &outcome);
+    Ok(figures::result(&prepared, path, outcome))
+}
+
+/// Simulates what is prepared.
+pub(super) fn simulate(
+    prepared: &Prepared,
+    on_event: &mut dyn FnMut(SimEvent),
+    stop: &StopFlag,
+) -> Outcome {
+    let mut progress = Progress { on_event, stop, seconds: prepared.seconds, last: clock::now() };
+    twin::run_observed(&prepared.scenario(), &mut progress)
+}
+
+/// Reports the progress, and ends the simulation when the flag is raised.
+struct Progress<'a> {
+    on_event: &'a mut dyn FnMut(SimEvent),
+    stop: &'a StopFlag,
+    seconds: f64,
+    /// The last report, or the start.
+    last: Instant,
+}
+
+impl Observer for Progress<'_> {
+    fn data(&mut self, _: Nanos, _: Host, _: u32, _: &Segments, _: bool) {}
+
+    fn acknowledgement(&mut self, _: Nanos, _: Host, _: u32, _: &Acknowledgement) {}
+
+    fn passed(&mut self, now: Nanos, packets: u64) -> ControlFlow<()> {
+        if self.stop.is_raised() {
+            return ControlFlow::Break(());
+        }
+        if self.last.elapsed() >= REPORT_EVERY {
+            self.last = clock::now();
+            let (at_s, of_s) = (now.secs_f64(), self.seconds);
+            (self.on_event)(SimEvent::Simulated { at_s, of_s, packets });
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use record::{Limit, SimEnd};
+
+    fn request(link: &str, flows: &[&str], seconds: f64) -> SimRequest {
+        let flows = flows.iter().map(|flow| (*flow).to_owned()).collect();
+        SimRequest { flows, seconds: Some(seconds), ..SimRequest::over(link) }
+    }
+
+    fn result(request: &SimRequest) -> SimResult {
+        run(request, &mut |_| (), &StopFlag::new()).unwrap()
+    }
+
+    #[test]
+    fn a_run_repeats_and_its_measurement_is_explained_alike() {
+        let request = request("rate=20mbit,rtt=40ms,queue=1bdp", &["cubic"], 10.0);
+        let first = result(&request);
+        assert_eq!(first, result(&request));
+        let report = &first.report;
+        assert_eq!(report.finding.limit, Some(Limit::PathRate), "{}", report.finding.sentence);
+        assert_eq!(diagnose::explain(&first.measurement), report.finding);
+        assert!(report.goodput_bps.bps() > 17_000_000, "{}", report.goodput_bps);
+        assert_eq!((report.jain, report.flows[0].share), (None, 1.0));
+        assert!(report.bottleneck.queue_p95_ms.is_some_and(|ms| ms > 5.0 && ms < 45.0));
+        let next = report.next.as_ref().unwrap();
+        assert!(next.command.starts_with("longhaul sim advise --link "), "{}", next.command);
+    }
+
+    #[test]
+    fn flows_share_while_all_are_active_and_the_others_do_not_count() {
+        let flows = ["2xcubic", "reno,start=2s,stop=8s", "cubic,start=1s,bytes=100KB"];
+        let report = result(&request("rate=20mbit,rtt=20ms", &flows, 10.0)).report;
+        let ids: Vec<u32> = report.flows.iter().map(|flow| flow.id).collect();
+        assert_eq!(ids, [1, 2, 3, 4]);
+        let [.., reno, short] = report.flows.as_slice() else { panic!("{report:?}") };
+        assert_eq!((reno.start_s, reno.spec.as_str()), (2.0, flows[1]));
+        assert!(reno.finished_s.is_some_and(|end| (8.0..8.5).contains(&end)), "{reno:?}");
+        assert_eq!(short.received_bytes.bytes(), 70 * 1448);
+        // The short flow is over before the third begins: they were never all active.
+        assert_eq!(report.jain, None);
+        let all: f64 = report.flows.iter().map(|flow| flow.share).sum();
+        assert!((all - 1.0).abs() < 1e-9, "{all}");
+    }
+
+    #[test]
+    fn an_interruption_keeps_what_was_simulated() {
+        let request = request("rate=20mbit,rtt=20ms", &[], 1000.0);
+        let stop = StopFlag::new();
+        stop.raise();
+        let nothing = run(&request, &mut |_| (), &stop).unwrap_err();
+        assert_eq!(nothing.fault, Fault::Interrupted);
+        let prepared = Prepared::of(&request).unwrap();
+        let mut count = 0;
+        struct After<'a>(&'a mut u32);
+        impl Observer for After<'_> {
+            fn data(&mut self, _: Nanos, _: Host, _: u32, _: &Segments, _: bool) {}
+            fn acknowledgement(&mut self, _: Nanos, _: Host, _: u32, _: &Acknowledgement) {}
+            fn passed(&mut self, _: Nanos, _: u64) -> ControlFlow<()> {
+                *self.0 += 1;
+                if *self.0 > 230 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            }
+        }
+        let outcome = twin::run_observed(&prepared.scenario(), &mut After(&mut count));
+        assert!(outcome.interrupted);
+        let path = path_report::of(prepared.path().unwrap(), &prepared, &outcome);
+        let report = figures::result(&prepared, path, outcome).report;
+        assert_eq!(report.ended, SimEnd::Interrupted);
+        assert!((4.5..5.5).contains(&report.seconds), "{}", report.seconds);
+        assert!(report.goodput_bps.bps() > 15_000_000 && report.notes.len() == 1, "{report:?}");
+    }
+}
