@@ -179,6 +179,7 @@ fn connections() -> impl Strategy<Value = ConnectionConfig> {
                     window,
                     reader,
                     ecn,
+                    ..ConnectionConfig::default()
                 }
             },
         )
