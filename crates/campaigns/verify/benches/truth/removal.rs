@@ -1,13 +1,16 @@
 //! What helps, instead of what limited: `--removal`, in the twin.
 //!
-//! Each run is explained as on a path of unknown rate, and repeated with the same seed with each
+//! Each run is explained as on a path of unknown rate, and for its rate, and repeated with the same seed with each
 //! action of a menu (`simulator::removal`).
 
 use crate::options::Options;
 use crate::{Fallible, each_in_parallel, fresh_seed, threads};
+use diagnose::Goal;
 use record::{Limit, Measurement};
 use simulator::Scenario;
 use simulator::removal::{self, Action, Advised, Figures};
+use topology::PathSpec;
+use units::{BitRate, ByteCount};
 
 /// Measures the cases and prints advice that is wrong, and the figures.
 ///
@@ -34,16 +37,28 @@ pub(crate) fn measure(options: &Options) -> Fallible<()> {
 fn advised(case: &Scenario, seed: u64) -> Fallible<Advised> {
     let failed = |error| format!("{case}: {error}");
     let run = case.run(seed).map_err(failed)?;
-    let finding = diagnose::explain(&Measurement { path: None, ..run.measurement });
+    let seen = Measurement { path: None, ..run.measurement };
+    let finding = diagnose::explain(&seen);
     let action = Action::advised(&finding);
+    // The RTT as measured, as the loop of `tune verify` takes it.
+    let goal = rate(case)?.zip(finding.min_rtt);
+    let goal = goal.map(|(rate, rtt)| Goal { rate, rtt, queue: ByteCount::ZERO });
+    let action_for_rate = Action::advised(&diagnose::explain_for(&seen, goal));
     let found = finding.limit.unwrap_or(Limit::Unknown);
     Ok(Advised {
         family: case.family,
         found,
         cause_right: found == run.truth.limit,
         action,
-        outcomes: removal::measure(case, seed, action).map_err(failed)?,
+        action_for_rate,
+        outcomes: removal::measure(case, seed, &[action, action_for_rate]).map_err(failed)?,
     })
+}
+
+/// The rate of the data's direction; `None` if unlimited.
+fn rate(case: &Scenario) -> Fallible<Option<BitRate>> {
+    let path: PathSpec = case.path.parse()?;
+    Ok(path.directions()[usize::from(case.reverse)].rate())
 }
 
 fn is_right(run: &Advised) -> bool {

@@ -14,9 +14,11 @@ pub struct Advised {
     pub found: Limit,
     /// The limit is that of the ground truth.
     pub cause_right: bool,
-    /// What the finding advises first.
+    /// What the finding advises first, over a path of unknown rate.
     pub action: Action,
-    /// What each action gave, the advised one among them.
+    /// The same for a given rate of the path.
+    pub action_for_rate: Action,
+    /// What each action gave, both advised ones among them.
     pub outcomes: Outcomes,
 }
 

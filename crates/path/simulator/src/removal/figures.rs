@@ -29,8 +29,10 @@ impl Share {
 /// Who advises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arm {
-    /// The finding.
+    /// The finding, over a path of unknown rate.
     Finding,
+    /// The finding for a given rate of the path.
+    FindingForRate,
     /// Nobody: a baseline.
     Nothing,
     /// fasterdata.es.net's buffers and BBR for every run: a baseline.
@@ -41,13 +43,15 @@ pub enum Arm {
 
 impl Arm {
     /// All of them, in the order of the tables.
-    pub const ALL: [Arm; 4] = [Arm::Finding, Arm::Nothing, Arm::BuffersAndBbr, Arm::Best];
+    pub const ALL: [Arm; 5] =
+        [Arm::Finding, Arm::FindingForRate, Arm::Nothing, Arm::BuffersAndBbr, Arm::Best];
 
     /// What it advises for a run.
     #[must_use]
     pub fn action(self, run: &Advised) -> Action {
         match self {
             Arm::Finding => run.action,
+            Arm::FindingForRate => run.action_for_rate,
             Arm::Nothing => Action::Nothing,
             Arm::BuffersAndBbr => Action::BuffersAndBbr,
             Arm::Best => run.outcomes.best(),
@@ -108,7 +112,7 @@ pub struct Group {
     /// The finding names the limit of the ground truth.
     pub cause_right: Share,
     /// The figures of each arm, in the order of [`Arm::ALL`].
-    pub arms: [ArmFigures; 4],
+    pub arms: [ArmFigures; 5],
 }
 
 impl Group {

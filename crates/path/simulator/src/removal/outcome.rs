@@ -102,20 +102,20 @@ impl Outcomes {
 }
 
 /// Runs a scenario as it was and with each action of the menu, both buffers, fasterdata's advice,
-/// and the one that is `advised`; each with and without the neighbour.
+/// and those that are `advised`; each with and without the neighbour.
 ///
 /// # Errors
 /// Those of [`Scenario::run`].
 pub fn measure(
     scenario: &Scenario,
     seed: u64,
-    advised: Action,
+    advised: &[Action],
 ) -> Result<Outcomes, ScenarioError> {
     let as_it_was = outcome(scenario, seed)?;
     let mut run = vec![(scenario.clone(), as_it_was)];
     let mut others: Vec<(Action, Outcome)> = Vec::new();
-    let further = [Action::Buffers, Action::BuffersAndBbr, advised];
-    for action in MENU.into_iter().chain(further) {
+    let further = [Action::Buffers, Action::BuffersAndBbr];
+    for action in MENU.into_iter().chain(further).chain(advised.iter().copied()) {
         if others.iter().any(|(other, _)| *other == action) {
             continue;
         }

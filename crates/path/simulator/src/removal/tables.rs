@@ -13,6 +13,7 @@ impl Arm {
     pub const fn name(self) -> &'static str {
         match self {
             Arm::Finding => "finding",
+            Arm::FindingForRate => "finding for rate",
             Arm::Nothing => "nothing",
             Arm::BuffersAndBbr => "buffers and BBR",
             Arm::Best => "best of the menu",
@@ -83,7 +84,7 @@ impl fmt::Display for Figures {
     }
 }
 
-/// A line for each group: its runs, the cause, the action of three arms, and the finding's regret.
+/// A line for each group: its runs, the cause, the action of four arms, and the finding's regret.
 fn groups<'a>(
     f: &mut fmt::Formatter<'_>,
     title: &str,
@@ -91,16 +92,18 @@ fn groups<'a>(
 ) -> fmt::Result {
     writeln!(
         f,
-        "{title:<22}{:>4}  {:<17}{:<17}{:<17}{:<17}{:>6}{:>6}",
-        "runs", "cause right", "action right", "nothing", "buffers and BBR", "regret", "p90"
+        "{title:<22}{:>4}  {:<17}{:<17}{:<17}{:<17}{:<17}{:>6}{:>6}",
+        "runs", "cause right", "action right", "for rate", "nothing", "buffers and BBR", "regret",
+        "p90"
     )?;
-    for (name, Group { cause_right, arms: [finding, nothing, buffers, _] }) in all {
+    for (name, Group { cause_right, arms: [finding, for_rate, nothing, buffers, _] }) in all {
         writeln!(
             f,
-            "{name:<22}{:>4}  {:<17}{:<17}{:<17}{:<17}{:>6.1}{:>6.1}",
+            "{name:<22}{:>4}  {:<17}{:<17}{:<17}{:<17}{:<17}{:>6.1}{:>6.1}",
             cause_right.all,
             cause_right.to_string(),
             finding.right.to_string(),
+            for_rate.right.to_string(),
             nothing.right.to_string(),
             buffers.right.to_string(),
             finding.regret * 100.0,

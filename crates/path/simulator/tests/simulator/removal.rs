@@ -119,7 +119,7 @@ fn a_window_of_64_kib_is_helped_by_the_buffer_and_not_by_bbr() {
         receive_window: window,
         ..Scenario::new("rate=100mbit,rtt=100ms,queue=1bdp", 5.0)
     };
-    let outcomes = measure(&scenario, 1, Action::SendBuffer).unwrap();
+    let outcomes = measure(&scenario, 1, &[Action::SendBuffer]).unwrap();
     assert!(outcomes.gain(Action::ReceiveBuffer) > 10.0, "{outcomes:?}");
     for action in [BBR, Action::SendBuffer, Action::Pacing] {
         assert!((outcomes.gain(action) - 1.0).abs() < 0.05, "{action:?} {outcomes:?}");
@@ -134,7 +134,8 @@ fn a_window_of_64_kib_is_helped_by_the_buffer_and_not_by_bbr() {
 
 fn advised(found: Limit, action: Action, bbr: f64) -> Advised {
     let outcomes = Outcomes::new(outcome(10.0, 10.0), vec![(BBR, outcome(bbr, 4.0))]);
-    Advised { family: "loss", found, cause_right: found == Limit::Loss, action, outcomes }
+    let cause_right = found == Limit::Loss;
+    Advised { family: "loss", found, cause_right, action, action_for_rate: BBR, outcomes }
 }
 
 #[test]
@@ -148,12 +149,13 @@ fn figures_count_what_was_advised() {
     let figures = Figures::of(&runs);
     let share = |of, all| Share { of, all };
     assert_eq!(figures.all.cause_right, share(1, 4));
-    let [finding, nothing, _, best] = figures.all.arms;
+    let [finding, for_rate, nothing, _, best] = figures.all.arms;
     assert_eq!((finding.right, nothing.right, best.right), (share(2, 4), share(2, 4), share(4, 4)));
     assert_eq!((finding.right_with_gain, finding.honest_no), (share(1, 2), share(1, 2)));
     assert_eq!((finding.slower, nothing.slower), (share(1, 4), share(0, 4)));
     // 0.75 and 0.5 of the best are missed; BBR takes 0.6 of the neighbour's goodput.
     assert!((finding.regret - 0.3125).abs() < 1e-9 && (finding.harm - 0.3).abs() < 1e-9);
+    assert_eq!(for_rate.right, share(3, 4));
     assert!(best.regret == 0.0 && nothing.harm == 0.0);
     assert_eq!(figures.found.first().map(|(limit, _)| *limit), Some(Limit::Policer));
     let listed: Vec<_> =
