@@ -48,6 +48,7 @@ pub mod statistics;
 mod transfer;
 mod udt;
 mod wifi;
+mod wilson;
 mod window;
 
 pub use bbr::{
@@ -79,6 +80,7 @@ pub use udt::{
     udt_under_loss,
 };
 pub use wifi::{WIFI_TCP_SHARE, WifiStandard};
+pub use wilson::wilson_interval;
 pub use window::{
     HEAD_ROOM, INITIAL_WINDOW_SHARE, MAX_SHIFT, MAX_WINDOW, STEADY_WINDOW_SHARE, UNSCALED_WINDOW,
     WindowTooLarge, bdp, buffer_for, per_stream, window_for, window_rate, window_scale,

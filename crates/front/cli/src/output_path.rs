@@ -40,7 +40,7 @@ mod tests {
     use std::any::TypeId;
 
     /// Flags whose paths are read, or written to without a name (`doctor --disk`).
-    const INPUTS: [&str; 48] = [
+    const INPUTS: [&str; 49] = [
         "baseline --compare",
         "baseline --notes",
         "baseline --servers",

@@ -5,7 +5,8 @@
 //! simulates it (`twin`): what a test between the two hosts measures, and the [`Truth`],
 //! which no measurement has. [`Scenario::run_captured`] adds what captures at both hosts
 //! show, and [`Vantage`] leaves out what an observer elsewhere does not see. Findings are
-//! scored against the truth in [`score`]. Scenarios also run between real hosts, whose
+//! scored against the truth in [`score`], and their advice against what helps in
+//! [`removal`]. Scenarios also run between real hosts, whose
 //! records give a [`Truth`] by the same rules.
 //!
 //! ```text
@@ -33,6 +34,7 @@
 mod captures;
 pub mod draws;
 mod families;
+pub mod removal;
 mod run;
 mod scenario;
 pub mod score;

@@ -17,6 +17,7 @@ mod lab_truth;
 mod local;
 mod options;
 mod policer;
+mod removal;
 mod show;
 #[path = "kernel/show.rs"]
 mod show_lab;
@@ -49,6 +50,7 @@ fn work(options: &Options) -> Fallible<()> {
         _ if options.local => local::measure(options),
         _ if options.decide_policer => policer::measure(options),
         _ if options.fixed_windows => fixed_windows::measure(options),
+        _ if options.removal => removal::measure(options),
         Some(folder) => explain_stored(options, folder),
         None => match options.show {
             Some(number) => show(options, number),
@@ -63,13 +65,7 @@ const CHUNK: usize = 256;
 fn measure(options: &Options) -> Fallible<()> {
     let seed = options.seed.unwrap_or_else(fresh_seed);
     println!("seed {seed}");
-    let (part, of) = options.part;
-    let only = options.only.as_deref();
-    let cases: Vec<Scenario> = (0..options.runs)
-        .filter(|number| number % of == part % of)
-        .map(|number| Scenario::draw(options.scenarios(), seed, number))
-        .filter(|case| only.is_none_or(|name| name == case.family))
-        .collect();
+    let cases = options.cases(seed);
     if options.congestion {
         return congestion::measure(options, seed, &cases);
     }

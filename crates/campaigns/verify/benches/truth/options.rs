@@ -2,7 +2,7 @@
 
 use crate::local::Set;
 use bench_harness::{Arguments, Fallible};
-use simulator::{Hosts, Proportions, ScenarioSet, Vantage};
+use simulator::{Hosts, Proportions, Scenario, ScenarioSet, Vantage};
 use std::path::PathBuf;
 
 /// What to run and what to print; the module of the bench says what each is.
@@ -24,6 +24,7 @@ pub(crate) struct Options {
     pub(crate) local: bool,
     pub(crate) decide_policer: bool,
     pub(crate) fixed_windows: bool,
+    pub(crate) removal: bool,
     /// Of the families.
     pub(crate) proportions: Proportions,
     /// Of `local`.
@@ -34,6 +35,17 @@ impl Options {
     pub(crate) const fn scenarios(&self) -> ScenarioSet {
         let hosts = if self.twin { Hosts::Simulated } else { Hosts::Real };
         ScenarioSet { hosts, proportions: self.proportions }
+    }
+
+    /// The cases of a seed that this process runs.
+    pub(crate) fn cases(&self, seed: u64) -> Vec<Scenario> {
+        let (part, of) = self.part;
+        let only = self.only.as_deref();
+        (0..self.runs)
+            .filter(|number| number % of == part % of)
+            .map(|number| Scenario::draw(self.scenarios(), seed, number))
+            .filter(|case| only.is_none_or(|name| name == case.family))
+            .collect()
     }
 }
 
@@ -51,6 +63,8 @@ What is run:
   --fixed-windows    windows and buffers far below the BDP: finding and prediction beside what was
                      set and achieved
   --decide-policer   pairs of a policer and a queue of the same depth, decided by second tests
+  --removal          each run again with each limit removed: is the advice right, what does it
+                     miss, and what does it cost a neighbour; needs --twin
   --local            transfers inside this host, where the CPU's cost per byte decides;
                      --set development or held-out
 What is done with it:
@@ -102,6 +116,7 @@ pub(crate) fn parse(mut arguments: Arguments) -> Fallible<Options> {
         local: arguments.flag("--local"),
         decide_policer: arguments.flag("--decide-policer"),
         fixed_windows: arguments.flag("--fixed-windows"),
+        removal: arguments.flag("--removal"),
         proportions: proportions.unwrap_or_default(),
         set,
     };

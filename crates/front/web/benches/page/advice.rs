@@ -6,14 +6,13 @@ use crate::menu::{Action, MENU};
 use bench_harness::Fallible;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use simulator::removal::RIGHT;
 use simulator::{Hosts as Kernels, Proportions, Scenario, ScenarioSet};
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// The share of the best action's goodput that the right advice reaches.
-const RIGHT: f64 = 0.9;
 /// A goodput below this share of the best one is wrong advice, if the page was sure.
 const SURE: f64 = 0.9;
 

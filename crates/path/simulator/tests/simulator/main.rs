@@ -6,4 +6,5 @@ mod calibrated;
 mod captured;
 mod families;
 mod labelled;
+mod removal;
 mod simulated;

@@ -26,7 +26,7 @@ const fn case(flag: &'static str, target: Target, command: &'static str) -> Case
     Case { flag, command, target }
 }
 
-pub(crate) const CASES: [Case; 50] = [
+pub(crate) const CASES: [Case; 51] = [
     case("baseline --output", File, "baseline 127.0.0.1 -p {port} -o {}"),
     case("bdp --html", File, "bdp 100mbit 173ms --html {}"),
     case("boost run --report", File, "boost run --solo --report {} -- true"),
