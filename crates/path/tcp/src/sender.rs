@@ -13,6 +13,7 @@ pub use info::{Feedback, SenderInfo};
 pub use recovery::Reductions;
 
 use crate::application::Application;
+use crate::kernel_version::KernelVersion;
 use crate::limits::{Limit, LimitClock};
 use crate::pacer::{self, Pacer};
 use crate::prr::Prr;
@@ -25,6 +26,9 @@ use control::{CongestionControl, DeliveryRate, Phase, Reduction};
 use recovery::Recovery;
 use timers::Timers;
 use units::{BitRate, Nanos, Rtt};
+
+/// A burst waits for room only that long after the one before it, ns.
+const RECENT_NS: u64 = 1_000_000;
 
 /// Settings of a sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +47,8 @@ pub struct SenderConfig {
     pub peer_window: u64,
     /// RTT of the handshake.
     pub handshake_rtt: Option<Rtt>,
+    /// The Linux that the sender follows.
+    pub kernel: KernelVersion,
 }
 
 /// The sending end of a connection.
@@ -177,9 +183,10 @@ impl<C: CongestionControl> Sender<C> {
     fn next_burst(&self, now: Nanos) -> Result<Burst, Limit> {
         let cwnd = self.cwnd();
         let in_flight = self.board.in_flight();
-        let quota = cwnd.saturating_sub(in_flight);
+        // At least two bursts are in flight.
+        let quota = cwnd.saturating_sub(in_flight).min((cwnd / 2).max(1));
         let unsent = self.buffer.written() - self.board.nxt();
-        let retransmit = self.board.has_lost();
+        let retransmit = self.board.has_lost() && !self.recovery.sends_new_first();
         if !retransmit && unsent == 0 {
             let blocked = self.buffer.is_blocked();
             return Err(if blocked { Limit::SendBuffer } else { Limit::Application });
@@ -208,13 +215,15 @@ impl<C: CongestionControl> Sender<C> {
     }
 
     /// Whether to wait for room for a whole burst: an acknowledgement is about to come,
-    /// and little of the window is free (Linux's `tcp_tso_should_defer`).
+    /// something was just sent, and little of the window is free (Linux's
+    /// `tcp_tso_should_defer`).
     fn defers(&self, now: Nanos, room: u64, cwnd: u64) -> bool {
         let window = cwnd.min(self.edge - self.board.una());
         let head_age = self.board.head_sent().map_or(0, |sent| now.nanos_since(sent));
         self.recovery.phase() == Phase::Open
             && room * 3 < window
-            && head_age >= self.rtt.smoothed_ns() / 2
+            && now.nanos_since(self.last_sent) <= RECENT_NS
+            && self.config.kernel.is_acknowledgement_near(head_age, self.rtt.smoothed_ns())
     }
 
     fn send_new(&mut self, now: Nanos, packets: u64) -> Segments {

@@ -28,7 +28,7 @@ mod truth;
 pub use datagrams::DatagramSource;
 pub use event_loop::{run, run_observed};
 pub use observer::{Host, Observer};
-pub use pauses::HostPauses;
+pub use pauses::{HostPauses, Pause};
 pub use scenario::{ConnectionConfig, Outcome, Scenario};
 pub use truth::{ConnectionTruth, ReverseTruth, TruthInterval};
 

@@ -5,7 +5,7 @@ use control::Algorithm;
 use link::{Counters, Schedule};
 use record::Measurement;
 use std::time::Duration;
-use tcp::{Application, BufferCheck, BufferSize, Reader, SenderInfo, WindowSize};
+use tcp::{Application, BufferCheck, BufferSize, KernelVersion, Reader, SenderInfo, WindowSize};
 use units::{BitRate, ByteCount};
 
 /// A path and the traffic over it.
@@ -76,6 +76,8 @@ pub struct ConnectionConfig {
     pub reader: Reader,
     /// ECN was negotiated (RFC 3168).
     pub ecn: bool,
+    /// The Linux that the sender follows.
+    pub kernel: KernelVersion,
 }
 
 impl Default for ConnectionConfig {
@@ -95,6 +97,7 @@ impl Default for ConnectionConfig {
             window: WindowSize::Fixed(ample),
             reader: Reader::Immediate,
             ecn: false,
+            kernel: KernelVersion::default(),
         }
     }
 }
