@@ -7,7 +7,7 @@ use link::{
 };
 use proptest::prelude::*;
 use std::time::Duration;
-use tcp::{Application, BufferCheck, BufferSize, Reader, WindowSize};
+use tcp::{Application, BufferCheck, BufferSize, KernelVersion, Reader, WindowSize};
 use twin::{ConnectionConfig, DatagramSource, Scenario};
 use units::{BitRate, ByteCount, LossRatio};
 
@@ -136,6 +136,7 @@ fn connections() -> impl Strategy<Value = ConnectionConfig> {
         3 => Just(Reader::Immediate),
         1 => rates().prop_map(|rate| Reader::Rate { rate, block: ByteCount::from_bytes(65_536) }),
     ];
+    let kernels = prop_oneof![Just(KernelVersion::V6_1), Just(KernelVersion::V6_18)];
     let algorithms =
         prop_oneof![Just(Algorithm::NewReno), Just(Algorithm::Cubic), Just(Algorithm::Bbr)];
     (
@@ -143,7 +144,7 @@ fn connections() -> impl Strategy<Value = ConnectionConfig> {
         applications,
         (buffers, checks, windows, readers),
         prop::option::weighted(0.2, rates()),
-        any::<bool>(),
+        (any::<bool>(), kernels),
         millis(0..1_000),
     )
         .prop_map(
@@ -152,7 +153,7 @@ fn connections() -> impl Strategy<Value = ConnectionConfig> {
                 application,
                 (buffer, buffer_check, window, reader),
                 pacing,
-                ecn,
+                (ecn, kernel),
                 start,
             )| {
                 ConnectionConfig {
@@ -167,6 +168,7 @@ fn connections() -> impl Strategy<Value = ConnectionConfig> {
                     window,
                     reader,
                     ecn,
+                    kernel,
                 }
             },
         )
