@@ -89,12 +89,16 @@ fn unanswered(received: &[Nanos], sent: &[Nanos], most: usize) -> Vec<Pause> {
     let mut pauses = Vec::new();
     for &to in sent {
         let end = received.partition_point(|at| *at <= to);
-        if let Some(&from) = received[first..end].get(most - 1)
-            && to.nanos_since(from) > LEAST_NS
-        {
+        let waiting = &received[first..end];
+        first = end;
+        let [Some(&oldest), Some(&due)] = [waiting.first(), waiting.get(most - 1)] else {
+            continue;
+        };
+        if to.nanos_since(due) > LEAST_NS {
+            // An older one may have needed no answer.
+            let from = oldest.max(Nanos(due.0.saturating_sub(LEAST_NS)));
             pauses.push(Pause { from, to });
         }
-        first = end;
     }
     pauses
 }
