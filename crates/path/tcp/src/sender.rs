@@ -27,9 +27,6 @@ use recovery::Recovery;
 use timers::Timers;
 use units::{BitRate, Nanos, Rtt};
 
-/// A burst waits for room only that long after the one before it, ns.
-const RECENT_NS: u64 = 1_000_000;
-
 /// Settings of a sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SenderConfig {
@@ -183,8 +180,7 @@ impl<C: CongestionControl> Sender<C> {
     fn next_burst(&self, now: Nanos) -> Result<Burst, Limit> {
         let cwnd = self.cwnd();
         let in_flight = self.board.in_flight();
-        // At least two bursts are in flight.
-        let quota = cwnd.saturating_sub(in_flight).min((cwnd / 2).max(1));
+        let quota = cwnd.saturating_sub(in_flight);
         let unsent = self.buffer.written() - self.board.nxt();
         let retransmit = self.board.has_lost() && !self.recovery.sends_new_first();
         if !retransmit && unsent == 0 {
@@ -215,14 +211,12 @@ impl<C: CongestionControl> Sender<C> {
     }
 
     /// Whether to wait for room for a whole burst: an acknowledgement is about to come,
-    /// something was just sent, and little of the window is free (Linux's
-    /// `tcp_tso_should_defer`).
+    /// and little of the window is free (Linux's `tcp_tso_should_defer`).
     fn defers(&self, now: Nanos, room: u64, cwnd: u64) -> bool {
         let window = cwnd.min(self.edge - self.board.una());
         let head_age = self.board.head_sent().map_or(0, |sent| now.nanos_since(sent));
         self.recovery.phase() == Phase::Open
             && room * 3 < window
-            && now.nanos_since(self.last_sent) <= RECENT_NS
             && self.config.kernel.is_acknowledgement_near(head_age, self.rtt.smoothed_ns())
     }
 

@@ -127,7 +127,8 @@ mod tests {
     #[test]
     fn listed_pauses_are_where_the_list_has_them() {
         let pause = |from, to| Pause { from: Nanos(from), to: Nanos(to) };
-        let listed = HostPauses::Listed([pause(1_000_000, 3_500_000), pause(9_000_000, 9_100_000)].into());
+        let listed =
+            HostPauses::Listed([pause(1_000_000, 3_500_000), pause(9_000_000, 9_100_000)].into());
         let late = |(at, then): &(Nanos, Nanos)| then > at;
         let late: Vec<_> = handled(Some(listed)).into_iter().filter(late).collect();
         assert_eq!(late.len(), 26);

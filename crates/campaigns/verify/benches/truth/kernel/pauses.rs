@@ -31,9 +31,8 @@ pub(crate) struct Measured {
 impl Measured {
     /// Of a bulk transfer without cross traffic.
     pub(crate) fn of(case: &Scenario, records: &[PacketRecord]) -> Self {
-        let is_forward = |record: &&PacketRecord| {
-            (record.direction == LinkDirection::Down) == case.reverse
-        };
+        let is_forward =
+            |record: &&PacketRecord| (record.direction == LinkDirection::Down) == case.reverse;
         let data: Vec<_> =
             records.iter().filter(is_forward).filter(|record| record.length >= DATA).collect();
         let acks: Vec<_> = records.iter().filter(|record| !is_forward(record)).collect();

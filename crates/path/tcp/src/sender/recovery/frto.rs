@@ -100,8 +100,7 @@ mod tests {
     fn new_packets_follow_the_first_and_their_arrival_confirms_the_loss() {
         let (mut sender, timeout, now) = after_a_timeout();
         let nxt = 11; // Ten, and a tail loss probe.
-        let new = [nxt, nxt + 1].map(|packet| (PacketRun::new(packet, packet + 1), false));
-        assert_eq!(sent(&mut sender, now), new);
+        assert_eq!(sent(&mut sender, now), [(PacketRun::new(nxt, nxt + 2), false)]);
         let later = now.plus_nanos(40 * MS);
         let block = PacketRun::new(nxt, nxt + 1);
         sender.on_acknowledgement(later, &acknowledgement(1, block, later, timeout));
