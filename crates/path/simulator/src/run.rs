@@ -172,7 +172,7 @@ fn buffer_check(draws: &mut Draws) -> BufferCheck {
 fn pauses(draws: &mut Draws, seed: u64) -> Option<HostPauses> {
     let paused = draws.chance(0.5);
     let (every, length) = (draws.log(0.02, 2.0), draws.log(0.000_2, 0.005));
-    paused.then(|| HostPauses { every: seconds(every), length: seconds(length), seed })
+    paused.then(|| HostPauses::Random { every: seconds(every), length: seconds(length), seed })
 }
 
 fn ample() -> ConnectionConfig {

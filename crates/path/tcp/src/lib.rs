@@ -23,8 +23,11 @@
 //! | `application`, `send_buffer` | what there is to send |
 //! | `limits` | what the sender waits for, and Linux's `TCP_INFO` timers |
 //! | `receiver`, `receive_window` | acknowledgements, the advertised window |
+//! | `sack_compression` | acknowledgements of out-of-order data that are held back |
+//! | `kernel_version` | where versions of Linux differ |
 
 mod application;
+mod kernel_version;
 mod limits;
 mod pacer;
 mod prr;
@@ -32,12 +35,14 @@ mod rack;
 mod receive_window;
 mod receiver;
 mod rtt;
+mod sack_compression;
 mod scoreboard;
 mod send_buffer;
 mod sender;
 mod wire;
 
 pub use application::{Application, Reader, WriteLimit};
+pub use kernel_version::KernelVersion;
 pub use limits::{Limit, LimitTimes};
 pub use receive_window::WindowSize;
 pub use receiver::{Receiver, ReceiverConfig};

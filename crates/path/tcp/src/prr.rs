@@ -1,5 +1,7 @@
 //! Proportional Rate Reduction (RFC 9937).
 
+use crate::kernel_version::KernelVersion;
+
 /// The window during one recovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Prr {
@@ -28,7 +30,13 @@ impl Prr {
 
     /// An acknowledgement came. `advanced`: it acknowledged in order and detected no
     /// further loss.
-    pub(crate) fn on_ack(&mut self, delivered: u64, in_flight: u64, advanced: bool) {
+    pub(crate) fn on_ack(
+        &mut self,
+        kernel: KernelVersion,
+        delivered: u64,
+        in_flight: u64,
+        advanced: bool,
+    ) {
         if delivered == 0 && self.sent > 0 {
             return;
         }
@@ -36,8 +44,8 @@ impl Prr {
         let may_send = if in_flight > self.ssthresh {
             (self.ssthresh * self.delivered).div_ceil(self.prior_cwnd).saturating_sub(self.sent)
         } else {
-            let owed = self.delivered.saturating_sub(self.sent).max(delivered);
-            (owed + u64::from(advanced)).min(self.ssthresh - in_flight)
+            let owed = self.delivered.saturating_sub(self.sent);
+            kernel.recovery_allowance(owed, delivered, advanced).min(self.ssthresh - in_flight)
         };
         // The fast retransmission is sent in any case.
         let least = u64::from(self.sent == 0);
@@ -56,7 +64,7 @@ mod tests {
         let (mut in_flight, mut sent) = (19, 0);
         for _ in 0..19 {
             in_flight -= 1;
-            prr.on_ack(1, in_flight, false);
+            prr.on_ack(KernelVersion::V6_18, 1, in_flight, false);
             let now = prr.cwnd().saturating_sub(in_flight);
             prr.on_send(now);
             in_flight += now;
@@ -68,10 +76,10 @@ mod tests {
     #[test]
     fn below_the_threshold_it_conserves_packets_and_catches_up_when_advancing() {
         let mut prr = Prr::new(20, 10);
-        prr.on_ack(1, 4, false);
+        prr.on_ack(KernelVersion::V6_18, 1, 4, false);
         assert_eq!(prr.cwnd(), 5);
         prr.on_send(1);
-        prr.on_ack(2, 3, true);
+        prr.on_ack(KernelVersion::V6_18, 2, 3, true);
         assert_eq!(prr.cwnd(), 6);
     }
 }

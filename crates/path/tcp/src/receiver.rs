@@ -2,6 +2,7 @@
 
 use crate::application::Reader;
 use crate::receive_window::{ReceiveWindow, WindowSize};
+use crate::sack_compression::SackCompression;
 use crate::{Acknowledgement, MAX_SACK_BLOCKS, PacketRun, SackBlocks, Segments};
 use runs::RunSet;
 use units::{Nanos, Rtt};
@@ -10,8 +11,11 @@ use units::{Nanos, Rtt};
 const DELAY_NS: u64 = 40_000_000;
 /// Packets that are acknowledged together at least (RFC 5681 section 4.2).
 const EVERY: u64 = 2;
-/// Acknowledgements at the beginning of a connection that are not delayed.
+/// Acknowledgements that are not delayed at the beginning of a connection, after a pause and
+/// after duplicates (Linux's quick acknowledgements).
 const QUICK: u32 = 16;
+/// A pause is longer than a retransmission timeout: the RTT and this.
+const PAUSE_NS: u64 = 200_000_000;
 
 /// Settings of a receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +55,9 @@ pub struct Receiver {
     /// The delayed one's time.
     delayed: Option<Nanos>,
     quick: u32,
+    /// When data arrived last.
+    arrived_at: Nanos,
+    compression: SackCompression,
     /// The sender's timestamp to echo.
     echo: Nanos,
     /// The next packet expected at the last acknowledgement.
@@ -82,6 +89,8 @@ impl Receiver {
             due: false,
             delayed: None,
             quick: QUICK,
+            arrived_at: Nanos(0),
+            compression: SackCompression::default(),
             echo: Nanos(0),
             acknowledged: 0,
             marked: 0,
@@ -151,6 +160,7 @@ impl Receiver {
             self.echo = segments.sent;
         }
         self.arrived += run.len();
+        self.end_pause(now);
         if run.start > self.next {
             self.out_of_order += run.len();
         }
@@ -162,6 +172,7 @@ impl Receiver {
         if fresh < run.len() {
             self.duplicates += run.len() - fresh;
             self.note_duplicate(run);
+            self.quick = QUICK;
             self.due = true;
         }
         if fresh == 0 {
@@ -173,18 +184,26 @@ impl Receiver {
             //= https://www.rfc-editor.org/rfc/rfc5681#section-4.2
             //# Out-of-order data segments SHOULD be acknowledged immediately, in order to
             //# accelerate loss recovery.
-            // Out of order, or a hole is filled: acknowledged at once (RFC 5681).
-            self.due = true;
+            let blocks = self.beyond.iter().len();
             self.beyond.insert(ahead);
             self.note_recent(ahead.start);
             let first = self.beyond.first().filter(|first| first.start <= self.next);
             if let Some(first) = first {
+                // A hole is filled: acknowledged at once, as RFC 5681 section 4.2 asks.
+                self.due = true;
                 self.beyond.remove_before(first.end);
                 self.advance(first.end);
+            } else {
+                // What no block of an acknowledgement would report is not held back.
+                let unreported = self.beyond.iter().len() > blocks && blocks >= MAX_SACK_BLOCKS;
+                let rtt = self.window.rtt();
+                self.due |= unreported
+                    || self.quick > 0
+                    || self.compression.on_out_of_order(now, self.next, rtt);
             }
         }
         self.read_now(now);
-        if self.due {
+        if self.due || self.compression.due().is_some() {
             return;
         }
         //= https://www.rfc-editor.org/rfc/rfc5681#section-4.2
@@ -206,6 +225,7 @@ impl Receiver {
         self.quick = self.quick.saturating_sub(1);
         self.pending = 0;
         self.delayed = None;
+        self.compression.on_acknowledgement();
         self.edge = self.edge.max(self.window_end());
         self.acknowledged = self.next;
         Some(Acknowledgement {
@@ -223,7 +243,7 @@ impl Receiver {
     #[must_use]
     pub fn next_timeout(&self) -> Option<Nanos> {
         let read = (self.read < self.next).then_some(self.read_at);
-        [self.delayed, read].into_iter().flatten().min()
+        [self.delayed, self.compression.due(), read].into_iter().flatten().min()
     }
 
     /// A moment of [`Receiver::next_timeout`] has come.
@@ -231,7 +251,16 @@ impl Receiver {
         if self.delayed.take_if(|at| *at <= now).is_some() {
             self.due = true;
         }
+        self.due |= self.compression.due().is_some_and(|at| at <= now);
         self.read_now(now);
+    }
+
+    fn end_pause(&mut self, now: Nanos) {
+        let rtt_ns = self.window.rtt().map_or(0, Rtt::nanos);
+        if now.nanos_since(self.arrived_at) > rtt_ns + PAUSE_NS {
+            self.quick = QUICK;
+        }
+        self.arrived_at = now;
     }
 
     fn advance(&mut self, next: u64) {

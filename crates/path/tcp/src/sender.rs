@@ -13,6 +13,7 @@ pub use info::{Feedback, SenderInfo};
 pub use recovery::Reductions;
 
 use crate::application::{Application, WriteLimit};
+use crate::kernel_version::KernelVersion;
 use crate::limits::{Limit, LimitClock};
 use crate::pacer::{self, Pacer};
 use crate::prr::Prr;
@@ -45,6 +46,8 @@ pub struct SenderConfig {
     pub peer_window: u64,
     /// RTT of the handshake.
     pub handshake_rtt: Option<Rtt>,
+    /// The Linux that the sender follows.
+    pub kernel: KernelVersion,
 }
 
 /// The sending end of a connection.
@@ -193,7 +196,7 @@ impl<C: CongestionControl> Sender<C> {
         let in_flight = self.board.in_flight();
         let quota = cwnd.saturating_sub(in_flight);
         let unsent = self.buffer.written() - self.board.nxt();
-        let retransmit = self.board.has_lost();
+        let retransmit = self.board.has_lost() && !self.recovery.sends_new_first();
         if !retransmit && unsent == 0 {
             let blocked = self.buffer.is_blocked();
             return Err(if blocked { Limit::SendBuffer } else { Limit::Application });
@@ -228,7 +231,7 @@ impl<C: CongestionControl> Sender<C> {
         let head_age = self.board.head_sent().map_or(0, |sent| now.nanos_since(sent));
         self.recovery.phase() == Phase::Open
             && room * 3 < window
-            && head_age >= self.rtt.smoothed_ns() / 2
+            && self.config.kernel.is_acknowledgement_near(head_age, self.rtt.smoothed_ns())
     }
 
     fn send_new(&mut self, now: Nanos, packets: u64) -> Segments {

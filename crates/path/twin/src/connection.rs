@@ -46,6 +46,7 @@ impl Connection {
             max_pacing_rate: config.max_pacing_rate,
             peer_window: receiver.window(),
             handshake_rtt: Some(handshake_rtt),
+            kernel: config.kernel,
         };
         let recording = Recording::of(control.name());
         Connection {

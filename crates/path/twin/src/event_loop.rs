@@ -44,6 +44,8 @@ struct Simulation<'a> {
     receiving_host: Pauses,
     /// When each datagram source sends next.
     datagrams: Vec<Nanos>,
+    /// Connections whose data waited for a paused host.
+    late: Vec<u32>,
     packets: u64,
     peak_queue_bytes: u64,
     before: [Counters; 2],
@@ -140,9 +142,10 @@ impl<'a> Simulation<'a> {
                 })
                 .collect(),
             timers,
-            sending_host: Pauses::new(scenario.sending_host),
-            receiving_host: Pauses::new(scenario.receiving_host),
+            sending_host: Pauses::new(scenario.sending_host.clone()),
+            receiving_host: Pauses::new(scenario.receiving_host.clone()),
             datagrams: scenario.datagrams.iter().map(DatagramSource::first).collect(),
+            late: Vec::new(),
             packets: 0,
             peak_queue_bytes: 0,
             before: <[Counters; 2]>::default(),
@@ -222,6 +225,10 @@ impl<'a> Simulation<'a> {
     }
 
     /// Data that has arrived.
+    ///
+    /// What arrived while the host was late waited for the socket, and is acknowledged as one:
+    /// Linux merges it, and since 6.7 acknowledges it when all of it is processed
+    /// (`tcp_backlog_ack_defer`).
     fn receive_data(&mut self, now: Nanos) {
         while let Some(delivery) = self.forward.release(now) {
             let Forward::Data { connection, segments } = delivery.payload else { continue };
@@ -245,6 +252,14 @@ impl<'a> Simulation<'a> {
             self.observer.data(self.now, Host::Receiving, connection, &part, delivery.marked);
             let receiver = &mut self.connections[connection as usize].receiver;
             receiver.on_segments(self.now, &part, delivery.marked);
+            let is_late = delivery.due < now;
+            if !is_late {
+                self.acknowledge(connection);
+            } else if !self.late.contains(&connection) {
+                self.late.push(connection);
+            }
+        }
+        while let Some(connection) = self.late.pop() {
             self.acknowledge(connection);
         }
     }

@@ -30,7 +30,7 @@ pub use datagrams::DatagramSource;
 pub use event_loop::{run, run_observed, run_observed_with, run_with};
 pub use observer::{Host, Observer};
 pub use path_report::{link_drops, path_report};
-pub use pauses::HostPauses;
+pub use pauses::{HostPauses, Pause};
 pub use scenario::{ConnectionConfig, ControllerFailed, Ecn, Outcome, Scenario};
 pub use truth::{ConnectionTruth, ReverseTruth, TruthInterval};
 

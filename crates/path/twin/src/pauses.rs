@@ -3,18 +3,33 @@
 use rand_core::SeedableRng;
 use rand_distr::{Distribution, Exp1};
 use rand_pcg::Pcg64;
+use std::sync::Arc;
 use std::time::Duration;
 use units::{Nanos, nanos};
 
-/// How often a host pauses, and for how long: both exponentially distributed around a mean.
+/// When a host pauses, and for how long.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HostPauses {
+    /// At random: both exponentially distributed around a mean.
+    Random {
+        /// From the end of one pause to the next.
+        every: Duration,
+        /// How long one lasts, at most ten times this.
+        length: Duration,
+        /// Of the random numbers.
+        seed: u64,
+    },
+    /// At these times, in order, as measured on a real host.
+    Listed(Arc<[Pause]>),
+}
+
+/// One pause of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct HostPauses {
-    /// From the end of one pause to the next.
-    pub every: Duration,
-    /// How long one lasts, at most ten times this.
-    pub length: Duration,
-    /// Of the random numbers.
-    pub seed: u64,
+pub struct Pause {
+    /// When it begins, from the first packet on.
+    pub from: Nanos,
+    /// When the host goes on.
+    pub to: Nanos,
 }
 
 /// The most that a draw exceeds its mean.
@@ -25,6 +40,8 @@ const MAX: f64 = 10.0;
 pub(crate) struct Pauses {
     config: Option<HostPauses>,
     random: Pcg64,
+    /// The index of the next one, of a list.
+    next: usize,
     /// The current or the next one.
     from: Nanos,
     to: Nanos,
@@ -32,16 +49,36 @@ pub(crate) struct Pauses {
 
 impl Pauses {
     pub(crate) fn new(config: Option<HostPauses>) -> Self {
-        let random = Pcg64::seed_from_u64(config.map_or(0, |config| config.seed));
-        Pauses { config, random, from: Nanos(0), to: Nanos(0) }
+        let seed = match config {
+            Some(HostPauses::Random { seed, .. }) => seed,
+            Some(HostPauses::Listed(_)) | None => 0,
+        };
+        let random = Pcg64::seed_from_u64(seed);
+        Pauses { config, random, next: 0, from: Nanos(0), to: Nanos(0) }
     }
 
     /// Time has passed; it never goes back.
     pub(crate) fn advance(&mut self, now: Nanos) {
-        let Some(HostPauses { every, length, .. }) = self.config else { return };
         while now >= self.to {
-            self.from = self.to.plus_nanos(self.around(every));
-            self.to = self.from.plus_nanos(self.around(length));
+            let Some(Pause { from, to }) = self.following() else { return };
+            (self.from, self.to) = (from, to);
+        }
+    }
+
+    /// The one after the current one.
+    fn following(&mut self) -> Option<Pause> {
+        match &self.config {
+            None => None,
+            Some(HostPauses::Listed(all)) => {
+                let pause = all.get(self.next).copied();
+                self.next += 1;
+                pause
+            }
+            Some(HostPauses::Random { every, length, .. }) => {
+                let (every, length) = (*every, *length);
+                let from = self.to.plus_nanos(self.around(every));
+                Some(Pause { from, to: from.plus_nanos(self.around(length)) })
+            }
         }
     }
 
@@ -63,7 +100,7 @@ mod tests {
 
     fn config() -> HostPauses {
         let (every, length) = (Duration::from_millis(20), Duration::from_millis(2));
-        HostPauses { every, length, seed: 1 }
+        HostPauses::Random { every, length, seed: 1 }
     }
 
     /// When what is due every 100 us for 20 s is handled.
@@ -85,6 +122,18 @@ mod tests {
         assert!((share - 2.0 / 22.0).abs() < 0.02, "{share}");
         assert!(all.iter().all(|(at, then)| then.0 - at.0 <= 20_000_000), "they end");
         assert_eq!(all, handled(Some(config())), "reproducible");
+    }
+
+    #[test]
+    fn listed_pauses_are_where_the_list_has_them() {
+        let pause = |from, to| Pause { from: Nanos(from), to: Nanos(to) };
+        let listed =
+            HostPauses::Listed([pause(1_000_000, 3_500_000), pause(9_000_000, 9_100_000)].into());
+        let late = |(at, then): &(Nanos, Nanos)| then > at;
+        let late: Vec<_> = handled(Some(listed)).into_iter().filter(late).collect();
+        assert_eq!(late.len(), 26);
+        assert_eq!(late[0], (Nanos(1_000_000), Nanos(3_500_000)));
+        assert_eq!(late[25], (Nanos(9_000_000), Nanos(9_100_000)));
     }
 
     #[test]

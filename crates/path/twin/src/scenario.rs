@@ -5,7 +5,9 @@ use control::Algorithm;
 use link::{Counters, EcnCodepoint, Schedule};
 use record::Measurement;
 use std::time::Duration;
-use tcp::{Application, BufferCheck, BufferSize, Reader, SenderInfo, WindowSize, WriteLimit};
+use tcp::{
+    Application, BufferCheck, BufferSize, KernelVersion, Reader, SenderInfo, WindowSize, WriteLimit,
+};
 use units::{BitRate, ByteCount};
 
 /// A path and the traffic over it.
@@ -102,6 +104,8 @@ pub struct ConnectionConfig {
     pub reader: Reader,
     /// ECN.
     pub ecn: Ecn,
+    /// The Linux that the sender follows.
+    pub kernel: KernelVersion,
 }
 
 impl Default for ConnectionConfig {
@@ -122,6 +126,7 @@ impl Default for ConnectionConfig {
             window: WindowSize::Fixed(ample),
             reader: Reader::Immediate,
             ecn: Ecn::Off,
+            kernel: KernelVersion::default(),
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Runs in the lab beside the simulated twin: `cargo bench -p longhaul-verify --bench kernel`.
 //!
 //! Prints for each scenario goodput, retransmits, RTT and window under the real kernel and
-//! in the simulation, as medians of several runs.
+//! in the simulation, as medians of several runs. The simulation's hosts pause when those of
+//! the lab did. Under `chrt --rr 1`, other programs do not preempt the lab's hosts.
 //! `--help` lists the options.
 
 #[path = "kernel/compare.rs"]
@@ -10,6 +11,8 @@ mod lab_capture;
 #[expect(dead_code, reason = "bench truth alone reads what captures show")]
 mod lab_run;
 mod lab_truth;
+#[path = "kernel/pauses.rs"]
+mod pauses;
 #[path = "kernel/scenarios.rs"]
 mod scenarios;
 #[path = "kernel/show.rs"]

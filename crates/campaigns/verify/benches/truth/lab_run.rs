@@ -19,7 +19,7 @@ use crate::lab_truth::{self, HostInterval, Logged};
 use bench_harness::Fallible;
 use cross::CrossTraffic;
 use host::clock;
-use lab::{FlowKey, Lab, LabHost, Options};
+use lab::{FlowKey, Lab, LabHost, Options, PacketRecord};
 use perf::{
     Event, ServerEvent, Started, StopFlag,
     client::{self, ClientConfig, EndAfter},
@@ -40,8 +40,10 @@ pub(crate) struct LabRun {
     /// Why the emulation was not that of the path; empty if it was valid.
     pub(crate) not_valid: Vec<String>,
     pub(crate) measurement: Measurement,
-    /// What captures at the sender and at the receiver show.
-    pub(crate) captured: Option<[Measurement; 2]>,
+    /// The records of its packets, if asked for.
+    pub(crate) records: Option<Vec<PacketRecord>>,
+    /// The measured streams.
+    pub(crate) streams: Vec<FlowKey>,
     pub(crate) path: PathReport,
     /// On the time axis of the sender's samples.
     pub(crate) truth: Vec<TruthInterval>,
@@ -52,26 +54,35 @@ pub(crate) struct LabRun {
     pub(crate) first_data: Duration,
 }
 
+impl LabRun {
+    /// What captures at the sender and at the receiver show, if its packets were recorded.
+    pub(crate) fn captured(&self, case: &Scenario) -> Option<[Measurement; 2]> {
+        let records = self.records.as_ref()?;
+        Some(lab_capture::measurements(case, records, &self.streams))
+    }
+}
+
 /// Longest pause of the emulator. The lab's certificate allows 1 % of the packets to be
 /// late; but a queue that overflows because of a pause would have a cause outside of the
 /// path. An interval of the log is 10 ms.
 const MAX_PAUSE: Duration = Duration::from_millis(30);
 
-/// Runs a case, again as long as the lab is not valid, at most `attempts` times.
+/// Runs a case, again as long as the lab is not valid, at most `attempts` times; with `records`,
+/// its packets are recorded.
 pub(crate) fn run_valid(
     case: &Scenario,
     seed: u64,
     attempts: u32,
-    captures: bool,
+    records: bool,
 ) -> Fallible<LabRun> {
     for _ in 1..attempts {
         wait_for_idle_machine();
-        let run = run(case, seed, captures)?;
+        let run = run(case, seed, records)?;
         if run.not_valid.is_empty() {
             return Ok(run);
         }
     }
-    run(case, seed, captures)
+    run(case, seed, records)
 }
 
 /// Waits for a machine on which a lab is more likely to be valid, for ten seconds at most.
@@ -125,14 +136,14 @@ impl Drop for Ending<'_> {
     }
 }
 
-/// Runs a case; the path's draws are those of the seed and the case's number. With `captures`,
-/// also what captures at both hosts show.
-pub(crate) fn run(case: &Scenario, seed: u64, captures: bool) -> Fallible<LabRun> {
+/// Runs a case; the path's draws are those of the seed and the case's number. With `records`,
+/// its packets are recorded.
+pub(crate) fn run(case: &Scenario, seed: u64, records: bool) -> Fallible<LabRun> {
     let path = format!("{},seed={}", case.path, case.path_seed(seed)).parse()?;
     let plan = Plan::pair(path, case.congestion.name(), &case.host_sysctls(), true);
     let lab = Lab::start(&plan, Options::default())?;
     lab.log_intervals();
-    let records = match captures {
+    let records = match records {
         true => Some(lab_capture::collect(lab.watch(None, lab_capture::SNAPLEN)?)),
         false => None,
     };
@@ -170,7 +181,6 @@ pub(crate) fn run(case: &Scenario, seed: u64, captures: bool) -> Fallible<LabRun
     let report = lab.finish()?;
     let (measurement, streams, clocks) = done?;
     let records = records.map(|it| it.join().map_err(|_| "the capture panicked")).transpose()?;
-    let captured = records.map(|it| lab_capture::measurements(case, &it, &streams));
     let Some(link) = report.links.into_iter().next() else {
         return Err("a lab without a link".into());
     };
@@ -182,7 +192,7 @@ pub(crate) fn run(case: &Scenario, seed: u64, captures: bool) -> Fallible<LabRun
         seconds: case.seconds,
         forward,
         reverse,
-        streams,
+        streams: streams.clone(),
         bulk: case.rate.is_none(),
         cross: keys?,
         clocks,
@@ -194,7 +204,8 @@ pub(crate) fn run(case: &Scenario, seed: u64, captures: bool) -> Fallible<LabRun
     }
     let (truth, hosts) = lab_truth::intervals(&logged);
     let first_data = lab_truth::first_data(&logged);
-    Ok(LabRun { not_valid, measurement, captured, truth, hosts, path: link.path, first_data })
+    let path = link.path;
+    Ok(LabRun { not_valid, measurement, records, streams, truth, hosts, path, first_data })
 }
 
 /// The hosts that the data comes from and goes to.

@@ -157,7 +157,8 @@ fn run<'a>(options: &Options, seed: u64, case: &'a Scenario) -> Fallible<Done<'a
         match lab_run::run_valid(case, seed, LAB_ATTEMPTS, captures) {
             Ok(run) if run.not_valid.is_empty() => {
                 let cpu_limited = is_cpu_limited(&run);
-                (run.truth, cpu_limited, run.measurement, run.captured)
+                let captured = run.captured(case);
+                (run.truth, cpu_limited, run.measurement, captured)
             }
             Ok(run) => {
                 eprintln!("{words}: not valid: {}", run.not_valid.join("; "));

@@ -1,7 +1,7 @@
 //! What a simulation shows: each flow's share, the bottleneck, the finding.
 
-use super::prepared::Prepared;
 use super::SimResult;
+use super::prepared::Prepared;
 use model::statistics::percentile;
 use record::{
     CommandHost, Measurement, NextCommand, PathReport, SIM_SCHEMA, SimBottleneck, SimEnd, SimFlow,

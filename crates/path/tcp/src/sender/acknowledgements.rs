@@ -14,6 +14,8 @@ struct Arrivals {
     /// When the earliest and the latest of them were sent, without ambiguous ones.
     oldest: Option<Nanos>,
     latest: Option<Nanos>,
+    /// The first of them, likewise.
+    first: Option<u64>,
     /// Packets sent once arrived behind packets that were sent later.
     reordered: bool,
 }
@@ -28,6 +30,8 @@ impl Arrivals {
         let sent = transmission.sent;
         self.oldest = Some(self.oldest.map_or(sent, |oldest| oldest.min(sent)));
         self.latest = Some(self.latest.map_or(sent, |latest| latest.max(sent)));
+        let start = transmission.run.start;
+        self.first = Some(self.first.map_or(start, |first| first.min(start)));
         self.reordered |= transmission.run.end <= highest_sacked;
     }
 }
@@ -78,6 +82,8 @@ impl<C: CongestionControl> Sender<C> {
         let news = News {
             advanced: newly_acked > 0,
             delivered,
+            sacked: sacked.packets,
+            first_original: [in_order.first, sacked.first].into_iter().flatten().min(),
             lost: newly_lost,
             marked: newly_marked,
             duplicates: ack.duplicate.len(),

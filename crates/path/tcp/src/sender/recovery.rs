@@ -1,8 +1,11 @@
 //! Fast recovery, recovery after a timeout, and the undoing of either.
 
+mod frto;
+
 use super::Sender;
 use crate::prr::Prr;
 use control::{Congestion, CongestionControl, EcnResponse, Phase};
+use frto::Frto;
 use units::Nanos;
 
 /// The recovery under way, if any, and the tail loss probe.
@@ -14,6 +17,7 @@ pub(super) struct Recovery {
     prr: Option<Prr>,
     undo: Option<Undo>,
     tail_probe: Option<TailProbe>,
+    frto: Frto,
 }
 
 /// What shows that a recovery was not needed.
@@ -40,6 +44,11 @@ impl Recovery {
 
     pub(super) fn prr(&self) -> Option<&Prr> {
         self.prr.as_ref()
+    }
+
+    /// Whether new packets go before those taken as lost.
+    pub(super) const fn sends_new_first(&self) -> bool {
+        self.frto.new_first
     }
 
     pub(super) const fn has_tail_probe(&self) -> bool {
@@ -77,6 +86,10 @@ pub struct Reductions {
 pub(super) struct News {
     pub(super) advanced: bool,
     pub(super) delivered: u64,
+    /// Those of them that were sacked.
+    pub(super) sacked: u64,
+    /// The first of them that was sent once.
+    pub(super) first_original: Option<u64>,
     pub(super) lost: u64,
     pub(super) marked: u64,
     /// Packets that arrived twice.
@@ -89,7 +102,7 @@ impl<C: CongestionControl> Sender<C> {
     /// The change of state at an acknowledgement.
     pub(super) fn update_recovery(&mut self, now: Nanos, news: &News) {
         self.check_tail_probe(now, news);
-        if self.was_spurious(news) {
+        if self.was_spurious(news) || self.is_timeout_needless(news) {
             self.undo(now);
         }
         if self.recovery.phase != Phase::Open && self.board.una() >= self.recovery.point {
@@ -103,7 +116,8 @@ impl<C: CongestionControl> Sender<C> {
         }
         let in_flight = self.board.in_flight();
         if let Some(prr) = &mut self.recovery.prr {
-            prr.on_ack(news.delivered, in_flight, news.advanced && news.lost == 0);
+            let advanced = news.advanced && news.lost == 0;
+            prr.on_ack(self.config.kernel, news.delivered, in_flight, advanced);
         }
     }
 
@@ -140,6 +154,8 @@ impl<C: CongestionControl> Sender<C> {
     /// The retransmission timer expired.
     pub(super) fn begin_loss_recovery(&mut self, now: Nanos) {
         let is_new = self.recovery.phase == Phase::Open;
+        // A timeout within fast recovery is taken for a loss, as Linux does.
+        let active = self.recovery.phase != Phase::Recovery;
         self.reductions.begun += u64::from(is_new);
         self.reductions.timeouts += 1;
         let (_, lost_before) = self.board.lost();
@@ -155,6 +171,7 @@ impl<C: CongestionControl> Sender<C> {
         self.recovery.point = self.board.nxt();
         self.recovery.prr = None;
         self.recovery.tail_probe = None;
+        self.recovery.frto = Frto { active, new_first: false };
         self.timers.reordering = None;
     }
 

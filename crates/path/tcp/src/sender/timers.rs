@@ -79,6 +79,8 @@ impl<C: CongestionControl> Sender<C> {
         let news = News {
             advanced: false,
             delivered: 0,
+            sacked: 0,
+            first_original: None,
             lost,
             marked: 0,
             duplicates: 0,

@@ -7,7 +7,7 @@ use link::{
 };
 use proptest::prelude::*;
 use std::time::Duration;
-use tcp::{Application, BufferCheck, BufferSize, Reader, WindowSize};
+use tcp::{Application, BufferCheck, BufferSize, KernelVersion, Reader, WindowSize};
 use twin::{ConnectionConfig, DatagramSource, Ecn, Scenario};
 use units::{BitRate, ByteCount, LossRatio};
 
@@ -144,6 +144,7 @@ fn connections() -> impl Strategy<Value = ConnectionConfig> {
         3 => Just(Reader::Immediate),
         1 => rates().prop_map(|rate| Reader::Rate { rate, block: ByteCount::from_bytes(65_536) }),
     ];
+    let kernels = prop_oneof![Just(KernelVersion::V6_1), Just(KernelVersion::V6_18)];
     let algorithms = prop_oneof![
         Just(Algorithm::NewReno),
         Just(Algorithm::Cubic),
@@ -155,7 +156,7 @@ fn connections() -> impl Strategy<Value = ConnectionConfig> {
         applications,
         (buffers, checks, windows, readers),
         prop::option::weighted(0.2, rates()),
-        prop_oneof![Just(Ecn::Off), Just(Ecn::Classic), Just(Ecn::L4s)],
+        (prop_oneof![Just(Ecn::Off), Just(Ecn::Classic), Just(Ecn::L4s)], kernels),
         millis(0..1_000),
     )
         .prop_map(
@@ -164,7 +165,7 @@ fn connections() -> impl Strategy<Value = ConnectionConfig> {
                 application,
                 (buffer, buffer_check, window, reader),
                 pacing,
-                ecn,
+                (ecn, kernel),
                 start,
             )| {
                 ConnectionConfig {
@@ -179,6 +180,7 @@ fn connections() -> impl Strategy<Value = ConnectionConfig> {
                     window,
                     reader,
                     ecn,
+                    kernel,
                     ..ConnectionConfig::default()
                 }
             },

@@ -7,7 +7,7 @@ use twin::{HostPauses, Outcome, Scenario};
 
 /// Pauses of 5 ms, 50 ms apart.
 fn pauses() -> Option<HostPauses> {
-    Some(HostPauses { every: ms(50), length: ms(5), seed: 7 })
+    Some(HostPauses::Random { every: ms(50), length: ms(5), seed: 7 })
 }
 
 fn received(outcome: &Outcome) -> &[ReceiverSample] {

@@ -1,5 +1,6 @@
 //! The same path under the kernel and in the simulation.
 
+use crate::pauses::Measured;
 use crate::{ATTEMPTS, Fallible, SEED, lab_run, scenarios};
 use record::{Measurement, Sample};
 use simulator::Scenario;
@@ -30,13 +31,17 @@ pub(crate) fn compare(runs: usize, only: Option<&str>) -> Fallible<()> {
         let (mut kernel, mut simulated) = (Vec::new(), Vec::new());
         for run in 0..runs {
             let seed = SEED + run as u64;
-            let run = lab_run::run_valid(&case, seed, ATTEMPTS, false)?;
+            let run = lab_run::run_valid(&case, seed, ATTEMPTS, true)?;
             let one = figures(&run.measurement);
-            eprintln!("{name}, seed {seed}: {} {}", Row(one), run.not_valid.join("; "));
+            let pauses = Measured::of(&case, run.records.as_deref().unwrap_or_default());
+            let simulation = figures(&simulate(&case, seed, &pauses)?);
+            let paused_ms = pauses.total_ns() / 1_000_000;
+            eprintln!("{name}, seed {seed}: kernel {} {}", Row(one), run.not_valid.join("; "));
+            eprintln!("{name}, seed {seed}: twin {} {paused_ms} ms of pauses", Row(simulation));
             if run.not_valid.is_empty() {
                 kernel.push(one);
             }
-            simulated.push(figures(&simulate(&case, seed)?));
+            simulated.push(simulation);
         }
         println!("| {name} | kernel ({} runs) | {}", kernel.len(), Row(medians(&kernel)));
         println!("| | twin | {}", Row(medians(&simulated)));
@@ -45,13 +50,15 @@ pub(crate) fn compare(runs: usize, only: Option<&str>) -> Fallible<()> {
 }
 
 /// The simulation of a bulk transfer without cross traffic.
-fn simulate(case: &Scenario, seed: u64) -> Fallible<Measurement> {
+fn simulate(case: &Scenario, seed: u64, pauses: &Measured) -> Fallible<Measurement> {
     let path: PathSpec = case.path.parse()?;
     let [forward, reverse] = path.schedules(seed);
     let connection = ConnectionConfig { algorithm: case.congestion, ..ConnectionConfig::default() };
     let duration = Duration::try_from_secs_f64(case.seconds)?;
     let scenario = twin::Scenario {
         connections: vec![connection],
+        sending_host: Some(pauses.sending.clone()),
+        receiving_host: Some(pauses.receiving.clone()),
         ..twin::Scenario::new(forward, reverse, duration)
     };
     Ok(twin::run(&scenario).measurement)
