@@ -25,10 +25,10 @@ fn every_control_carries_most_of_the_bottleneck() {
     for algorithm in Algorithm::ALL {
         // Westwood+ comes out of slow start with a low estimate, and grows by one packet a
         // round trip from there.
-        let (from, to) = if algorithm == Algorithm::Westwood { (20, 30) } else { (6, 16) };
+        let (from, to) = if algorithm == Algorithm::Westwood { (20.0, 30) } else { (6.0, 16) };
         let outcome = run(algorithm, to);
-        let share = goodput_share(&outcome, MBIT, from as f64, to as f64);
-        let queue = mean_queue(&outcome, from as f64);
+        let share = goodput_share(&outcome, MBIT, from, to as f64);
+        let queue = mean_queue(&outcome, from);
         println!("{:10} {share:.3}, queue {queue:.0} packets", algorithm.name());
         assert!(share > 0.8, "{algorithm:?}: {share:.3}");
         assert!(share <= 1.005, "{algorithm:?}: {share:.3}");
