@@ -6,7 +6,7 @@ use crate::observer::{Host, NoObserver, Observer};
 use crate::pauses::Pauses;
 use crate::timer_queue::TimerQueue;
 use crate::truth::{self, ReverseTruth, TruthInterval};
-use crate::{ConnectionConfig, DatagramSource, HEADER_BYTES, Outcome, Scenario};
+use crate::{ConnectionConfig, DatagramSource, Granularity, HEADER_BYTES, Outcome, Scenario};
 use link::{Counters, FateKind, Link, Train};
 use tcp::{Acknowledgement, PacketRun, Segments};
 use units::{Nanos, Rtt, nanos};
@@ -93,7 +93,8 @@ impl<'a> Simulation<'a> {
         }
         let rtt = handshake_rtt(scenario);
         let mut forward = Link::new(scenario.forward.clone());
-        forward.watch_drops(true);
+        forward.watch_drops(scenario.truth);
+        forward.release_singly(scenario.granularity == Granularity::Exact);
         Simulation {
             scenario,
             observer,
@@ -286,7 +287,7 @@ impl<'a> Simulation<'a> {
             let sample = measurement::receiver_sample(t_s, &connection.receiver, mss, handshake);
             connection.recording.receiver.push(sample);
         }
-        if now > Nanos(0) && now.0.is_multiple_of(INTERVAL_NS) {
+        if self.scenario.truth && now > Nanos(0) && now.0.is_multiple_of(INTERVAL_NS) {
             self.note_truth();
         }
     }

@@ -29,7 +29,7 @@ pub use datagrams::DatagramSource;
 pub use event_loop::{run, run_observed};
 pub use observer::{Host, Observer};
 pub use pauses::HostPauses;
-pub use scenario::{ConnectionConfig, Outcome, Scenario};
+pub use scenario::{ConnectionConfig, Granularity, Outcome, Scenario};
 pub use truth::{ConnectionTruth, ReverseTruth, TruthInterval};
 
 /// IP and TCP headers with timestamps: 20 + 20 + 12 bytes.

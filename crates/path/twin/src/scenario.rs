@@ -25,6 +25,10 @@ pub struct Scenario {
     pub receiving_host: Option<HostPauses>,
     /// How long, from the first packet on.
     pub duration: Duration,
+    /// How packets of one burst reach the receiver.
+    pub granularity: Granularity,
+    /// Whether the ground truth is kept: some 200 bytes for each connection and 100 ms.
+    pub truth: bool,
     /// Data packets after which the simulation ends early: bounds the work where a path
     /// without delay or rate limit would carry packets without end.
     pub max_packets: u64,
@@ -45,10 +49,24 @@ impl Scenario {
             datagrams: Vec::new(),
             sending_host: None,
             receiving_host: None,
+            granularity: Granularity::default(),
+            truth: true,
             duration,
             max_packets: 100_000_000,
         }
     }
+}
+
+/// How packets that left as one burst reach the receiver. Queues, marks and losses are about
+/// single packets in either.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Granularity {
+    /// Those that arrive within [`link::COALESCE`] are handled and acknowledged together, as
+    /// with a kernel's receive offload. Five times as fast at 10 Gbit/s.
+    #[default]
+    Trains,
+    /// Each at the moment at which it arrives.
+    Exact,
 }
 
 /// A TCP connection.
@@ -114,7 +132,7 @@ impl ConnectionConfig {
 pub struct Outcome {
     /// As the lab would have measured it.
     pub measurement: Measurement,
-    /// The ground truth, for each 100 ms.
+    /// The ground truth, for each 100 ms; empty without [`Scenario::truth`].
     pub truth: Vec<TruthInterval>,
     /// The final state of each connection's sender.
     pub senders: Vec<SenderInfo>,

@@ -6,6 +6,7 @@ mod any;
 mod arrange;
 mod bbr;
 mod bbr3;
+mod determinism;
 mod diagnosis;
 mod hosts;
 mod limits;
