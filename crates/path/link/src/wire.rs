@@ -1,11 +1,13 @@
 //! The wire after the bottleneck: loss, corruption, duplication and delay.
 
+mod in_flight;
+
 use crate::loss::LossState;
 use crate::packet_fate::{Cause, FateKind, FateLog, Packet, TrainRun};
 use crate::{COALESCE, Delivery, Distribution, Jitter, LinkConfig, Loss, nanos, random};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use std::collections::VecDeque;
+use in_flight::{Arrival, InFlight};
 use units::{LossRatio, Nanos};
 
 /// [`COALESCE`] in ns.
@@ -13,10 +15,9 @@ const COALESCE_NS: u64 = COALESCE.as_nanos() as u64;
 
 #[derive(Debug)]
 pub(crate) struct Wire<P> {
-    /// In order of release.
-    in_flight: VecDeque<Delivery<P>>,
-    /// Serial number of the train of the newest entry of `in_flight`; 0 if that entry must not
-    /// be extended.
+    in_flight: InFlight<P>,
+    /// Serial number of the train of the last delivery of `in_flight`; 0 if that must not be
+    /// extended.
     newest: u64,
     /// Due time of the latest packet in order, without the additional delay of random
     /// reordering.
@@ -75,7 +76,7 @@ pub(crate) struct Sent {
 impl<P: Clone> Wire<P> {
     pub(crate) fn new(config: &LinkConfig) -> Self {
         Wire {
-            in_flight: VecDeque::new(),
+            in_flight: InFlight::new(),
             newest: 0,
             latest: Nanos(0),
             delay: nanos(config.delay),
@@ -132,11 +133,11 @@ impl<P: Clone> Wire<P> {
     }
 
     pub(crate) fn front_due(&self) -> Option<Nanos> {
-        self.in_flight.front().map(|delivery| delivery.due)
+        self.in_flight.front_due()
     }
 
     pub(crate) fn pop(&mut self) -> Option<Delivery<P>> {
-        let first = self.in_flight.pop_front();
+        let first = self.in_flight.pop();
         if self.in_flight.is_empty() {
             self.newest = 0;
         }
@@ -253,47 +254,32 @@ impl<P: Clone> Wire<P> {
         }
     }
 
-    /// Adds a packet to the newest delivery, if it is the next one of its train and may be
+    /// Adds a packet to the last delivery, if it is the next one of its train and may be
     /// released with it.
     fn extend(&mut self, serial: u64, index: u32, marked: bool, due: Nanos, sent: &Sent) -> bool {
-        let Some(newest) = self.in_flight.back_mut() else { return false };
-        let continues = self.newest == serial
-            && newest.packets.end == index
-            && newest.marked == marked
-            && newest.flip.is_none()
-            && newest.due <= due
-            && !self.singly
-            && due.nanos_since(newest.first_due) <= COALESCE_NS;
+        if self.newest != serial || self.singly {
+            return false;
+        }
+        let continues = self.in_flight.newest().is_some_and(|newest| {
+            newest.end == index
+                && newest.marked == marked
+                && newest.due <= due
+                && due.nanos_since(newest.first_due) <= COALESCE_NS
+        });
         if continues {
-            newest.packets.end += 1;
-            newest.due = due;
-            newest.sent_bytes = sent.sent_bytes;
+            self.in_flight.extend(due, sent.sent_bytes);
         }
         continues
     }
 
     fn append(&mut self, packet: Packet<P>, due: Nanos, flip: Option<u64>, sent: &Sent) {
-        let Packet { serial, payload, train, index, marked, .. } = packet;
-        let delivery = Delivery {
-            payload,
-            train,
-            packets: index..index + 1,
-            first_due: due,
-            due,
-            marked,
-            flip,
-            busy_period: sent.busy_period,
-            sent_bytes: sent.sent_bytes,
-        };
-        if self.in_flight.back().is_none_or(|last| last.due <= due) {
-            self.newest = serial;
-            self.in_flight.push_back(delivery);
-        } else {
-            // It may overtake: insert after all packets due at the same time or earlier.
-            let place = self.in_flight.partition_point(|other| other.due <= due);
-            self.in_flight.insert(place, delivery);
-            self.newest = 0;
-        }
+        let serial = packet.serial;
+        let follows = self.newest == serial;
+        let overtakes = self.in_flight.back_due().is_some_and(|last| last > due);
+        self.newest = if overtakes || flip.is_some() { 0 } else { serial };
+        let arrival =
+            Arrival { due, flip, busy_period: sent.busy_period, sent_bytes: sent.sent_bytes };
+        self.in_flight.insert(packet, &arrival, follows);
     }
 }
 

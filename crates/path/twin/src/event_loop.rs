@@ -1,5 +1,6 @@
 //! The event loop: links, timers, datagram sources and samples, in the order of time.
 
+use crate::backward::Backward;
 use crate::connection::Connection;
 use crate::measurement;
 use crate::observer::{Host, NoObserver, Observer};
@@ -8,7 +9,7 @@ use crate::timer_queue::TimerQueue;
 use crate::truth::{self, ReverseTruth, TruthInterval};
 use crate::{ConnectionConfig, DatagramSource, Granularity, HEADER_BYTES, Outcome, Scenario};
 use link::{Counters, FateKind, Link, Train};
-use tcp::{Acknowledgement, PacketRun, Segments};
+use tcp::{PacketRun, Segments};
 use units::{Nanos, Rtt, nanos};
 
 /// An interval of the ground truth, and of samples after the ramp-up.
@@ -22,13 +23,6 @@ const RAMP_NS: u64 = 2_000_000_000;
 enum Forward {
     Data { connection: u32, segments: Segments },
     Datagram,
-}
-
-/// What travels back.
-#[derive(Debug, Clone, Copy)]
-struct Backward {
-    connection: u32,
-    acknowledgement: Acknowledgement,
 }
 
 struct Simulation<'a> {
@@ -186,7 +180,8 @@ impl<'a> Simulation<'a> {
             if delivery.flip.is_some() {
                 continue;
             }
-            let Backward { connection, acknowledgement } = delivery.payload;
+            let connection = delivery.payload.connection;
+            let acknowledgement = delivery.payload.acknowledgement();
             self.observer.acknowledgement(self.now, Host::Sending, connection, &acknowledgement);
             let sender = &mut self.connections[connection as usize].sender;
             sender.on_acknowledgement(self.now, &acknowledgement);
@@ -264,8 +259,7 @@ impl<'a> Simulation<'a> {
             let option = if blocks == 0 { 0 } else { 4 + 8 * blocks as u32 };
             let train = Train::single(HEADER_BYTES + option).of_flow(index);
             self.observer.acknowledgement(self.now, Host::Receiving, index, &acknowledgement);
-            let what = Backward { connection: index, acknowledgement };
-            self.reverse.arrive(self.now, train, what);
+            self.reverse.arrive(self.now, train, Backward::new(index, &acknowledgement));
         }
         if let Some(at) = self.connections[index as usize].receiver.next_timeout() {
             self.timers.set(2 * index + 1, at);

@@ -15,6 +15,7 @@
 //!
 //! Pure: no I/O, no clock, no thread.
 
+mod backward;
 mod connection;
 mod datagrams;
 mod event_loop;
