@@ -320,7 +320,9 @@ impl<'a> Simulation<'a> {
         let now = self.now;
         let senders = self.connections.iter().map(|c| c.sender.info(now)).collect();
         let read = self.connections.iter().map(|c| c.receiver.read()).collect();
-        let recordings = self.connections.into_iter().map(|c| c.recording).collect();
+        // Collected, they would keep the memory of the connections.
+        let mut recordings = Vec::with_capacity(self.connections.len());
+        recordings.extend(self.connections.into_iter().map(|c| c.recording));
         Outcome {
             measurement: measurement::measurement(self.scenario, now.secs_f64(), recordings),
             truth: self.truth,

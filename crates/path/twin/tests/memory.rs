@@ -77,9 +77,6 @@ fn scenario(starts: impl Iterator<Item = Duration>, granularity: Granularity) ->
 /// One test: what others allocate meanwhile would be counted.
 #[test]
 fn memory_is_bounded_by_connections_and_packets_in_flight() {
-    println!("SIZES controller {} sender {} receiver {} config {} info {} bbr {} bbr3 {} cubic {} udt {}",
-        size_of::<control::Controller>(), size_of::<tcp::Sender<control::Controller>>(), size_of::<tcp::Receiver>(),
-        size_of::<ConnectionConfig>(), size_of::<tcp::SenderInfo>(), size_of::<control::Bbr>(), size_of::<control::Bbr3>(), size_of::<control::Cubic>(), size_of::<control::Udt>());
     let never = Duration::from_secs(9);
     let idle = scenario((0..1_000).map(|_| never), Granularity::Exact);
     let (bytes, _) = peak(&idle);
