@@ -85,6 +85,7 @@ long: peers
 	LONGHAUL_LONG=1 $(CARGO) test --release --locked -p longhaul-cli --test mixed_attack
 	LONGHAUL_LONG=1 $(CARGO) test --locked -p longhaul-cli --test how_to_add --test pcap
 	LONGHAUL_LONG=1 $(CARGO) test --release --locked -p longhaul-udt-socket --test interop
+	scripts/determinism
 	scripts/vm-check short
 	scripts/fuzz
 

@@ -65,13 +65,19 @@ pub(crate) fn split(text: &str) -> Result<(Decimal, &str), NumberError> {
 /// all printed.
 #[must_use]
 pub fn significant(value: f64, digits: u8) -> String {
-    let exponent = if value == 0.0 { 0.0 } else { value.abs().log10().floor() };
+    let exponent = exponent(value);
     // 0 to 20 places: clamped before the conversion.
     let places = (f64::from(digits) - 1.0 - exponent).clamp(0.0, 20.0) as usize;
     let text = format!("{value:.places$}");
     let text =
         if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
     if text == "-0" { "0".to_owned() } else { text.to_owned() }
+}
+
+/// The decimal exponent of a number: 2 for 100 to below 1000; 0 for zero and what is not finite.
+fn exponent(value: f64) -> f64 {
+    let text = format!("{value:e}");
+    text.split_once('e').and_then(|(_, exponent)| exponent.parse().ok()).unwrap_or(0.0)
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "in a test an unwrap is an assertion")]
 
+#[path = "tidy/arithmetic.rs"]
+mod arithmetic;
 #[path = "tidy/front_only.rs"]
 mod front_only;
 #[path = "tidy/security.rs"]

@@ -189,8 +189,8 @@ impl Udt {
             return MIN_INCREASE;
         }
         let size = f64::from(self.mss + HEADER_BYTES);
-        let decade = (unused * size * 8.0).log10().ceil();
-        (10_f64.powf(decade) * 1.5e-6 / size).max(MIN_INCREASE)
+        let decade = libm::log10(unused * size * 8.0).ceil();
+        (libm::pow(10.0, decade) * 1.5e-6 / size).max(MIN_INCREASE)
     }
 
     fn decrease(&mut self, sent_to: u64) {

@@ -136,11 +136,11 @@ impl Jitter {
             _ if scale == 0.0 => base,
             Distribution::Exponential | Distribution::Pareto => base + scale,
             Distribution::Uniform if scale <= base => base,
-            Distribution::Uniform => (base + scale).powi(2) / (4.0 * scale),
+            Distribution::Uniform => (base + scale) * (base + scale) / (4.0 * scale),
             // The mean of max(0, X) for a normal X: base Phi(base / scale) + scale phi(base / scale).
             Distribution::Normal => {
                 let x = base / scale;
-                let density = (-x * x / 2.0).exp() / std::f64::consts::TAU.sqrt();
+                let density = libm::exp(-x * x / 2.0) / std::f64::consts::TAU.sqrt();
                 base * normal_cdf(x, density) + scale * density
             }
         }

@@ -24,7 +24,7 @@ mod loss;
 mod middlebox;
 mod packet_fate;
 mod queue;
-mod random;
+pub mod random;
 mod shaper;
 mod trace;
 mod train;
@@ -221,6 +221,12 @@ impl<P: Clone> Link<P> {
         self.log.drops_only = watch;
     }
 
+    /// Releases every packet by itself, when it is due: none is late, and each costs the
+    /// receiving end a call.
+    pub fn release_singly(&mut self, singly: bool) {
+        self.wire.release_singly(singly);
+    }
+
     /// The fates recorded since the last call, in order; none unless recording was
     /// started with [`Link::watch`] or [`Link::watch_drops`].
     pub fn fates(&mut self) -> impl Iterator<Item = Fate<P>> {
@@ -303,7 +309,11 @@ impl<P: Clone> Link<P> {
     }
 
     fn pump(&mut self, now: Nanos) {
+        let plain = self.wire.is_delay_only() && !self.log.records_deliveries();
         while self.free_at <= now && self.queue.packets() > 0 {
+            if plain && self.pump_run(now) {
+                continue;
+            }
             let start = self.free_at;
             let Some(packet) = self.queue.dequeue(start, &mut self.log) else { return };
             let size = u64::from(packet.train.size(packet.index)) + u64::from(self.config.overhead);
@@ -323,6 +333,39 @@ impl<P: Clone> Link<P> {
             };
             self.wire.carry(&self.config, packet, &sent, &mut self.log);
         }
+    }
+
+    /// Sends the packets of the queue's first run that start by `now`, where neither queue
+    /// nor wire decides about single packets; returns whether that is so.
+    fn pump_run(&mut self, now: Nanos) -> bool {
+        let Some(backlog) = self.queue.as_plain() else { return false };
+        let Some(run) = backlog.first() else { return false };
+        let begin = self.free_at;
+        let (mut start, mut index) = (begin, run.packets.start);
+        let mut sent_bytes = self.log.counters.sent_bytes;
+        while self.free_at <= now && index < run.packets.end {
+            start = self.free_at;
+            let size = u64::from(run.train.size(index)) + u64::from(self.config.overhead);
+            self.free_at = self.shaper.serve(start, size);
+            sent_bytes += size;
+            let sent = Sent {
+                start,
+                end: self.free_at,
+                origin: self.origin,
+                busy_period: self.busy_periods,
+                sent_bytes,
+            };
+            self.wire.carry_plain(run, index, &sent);
+            index += 1;
+        }
+        self.last_wait = start.since(run.arrived);
+        let counters = &mut self.log.counters;
+        counters.sent += u64::from(index - run.packets.start);
+        counters.busy += self.free_at.since(begin);
+        let bytes = sent_bytes - counters.sent_bytes;
+        counters.sent_bytes = sent_bytes;
+        backlog.pop_to(index, bytes);
+        true
     }
 
     /// Applies the settings in effect now.

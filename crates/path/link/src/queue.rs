@@ -108,6 +108,15 @@ impl<P: Clone> Discipline<P> {
         }
     }
 
+    /// The packets of a queue that sends them in order of arrival and decides nothing when
+    /// it does.
+    pub(crate) const fn as_plain(&mut self) -> Option<&mut Backlog<P>> {
+        match self {
+            Discipline::Fifo(queue) => Some(&mut queue.backlog),
+            _ => None,
+        }
+    }
+
     /// Bytes queued, including framing.
     pub(crate) fn bytes(&self) -> u64 {
         match self {

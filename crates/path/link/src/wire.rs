@@ -1,24 +1,23 @@
 //! The wire after the bottleneck: loss, corruption, duplication and delay.
 
+mod in_flight;
+
 use crate::loss::LossState;
-use crate::packet_fate::{Cause, FateKind, FateLog, Packet};
-use crate::random::unit;
-use crate::{COALESCE, Delivery, Distribution, Jitter, LinkConfig, Loss, nanos};
+use crate::packet_fate::{Cause, FateKind, FateLog, Packet, TrainRun};
+use crate::{COALESCE, Delivery, Distribution, Jitter, LinkConfig, Loss, nanos, random};
+use in_flight::{Arrival, InFlight};
 use rand_core::{Rng, SeedableRng};
-use rand_distr::{Distribution as _, Exp1, Pareto, StandardNormal};
 use rand_pcg::Pcg64Mcg;
-use std::collections::VecDeque;
 use units::{LossRatio, Nanos};
 
-/// Shape of the Pareto distribution: the smallest integer with a finite variance.
-const SHAPE: f64 = 3.0;
+/// [`COALESCE`] in ns.
+const COALESCE_NS: u64 = COALESCE.as_nanos() as u64;
 
 #[derive(Debug)]
 pub(crate) struct Wire<P> {
-    /// In order of release.
-    in_flight: VecDeque<Delivery<P>>,
-    /// Serial number of the train of the newest entry of `in_flight`; 0 if that entry must not
-    /// be extended.
+    in_flight: InFlight<P>,
+    /// Serial number of the train of the last delivery of `in_flight`; 0 if that must not be
+    /// extended.
     newest: u64,
     /// Due time of the latest packet in order, without the additional delay of random
     /// reordering.
@@ -27,6 +26,8 @@ pub(crate) struct Wire<P> {
     delay: u64,
     /// Whether delay is the only effect.
     delay_only: bool,
+    /// Whether every packet is released by itself.
+    singly: bool,
     loss_state: LossState,
     /// The current burst: its number, and the packets that it has yet to drop.
     burst: (u64, u32),
@@ -75,11 +76,12 @@ pub(crate) struct Sent {
 impl<P: Clone> Wire<P> {
     pub(crate) fn new(config: &LinkConfig) -> Self {
         Wire {
-            in_flight: VecDeque::new(),
+            in_flight: InFlight::new(),
             newest: 0,
             latest: Nanos(0),
             delay: nanos(config.delay),
             delay_only: is_delay_only(config),
+            singly: false,
             loss_state: LossState::new(config.loss.clone()),
             burst: (0, 0),
             draws: Draws::new(config.seed),
@@ -108,6 +110,16 @@ impl<P: Clone> Wire<P> {
         if overtakes { earliest_due } else { earliest_due.max(self.latest) }
     }
 
+    /// Whether every packet is released by itself.
+    pub(crate) fn release_singly(&mut self, singly: bool) {
+        self.singly = singly;
+    }
+
+    /// Whether delay is the only effect.
+    pub(crate) const fn is_delay_only(&self) -> bool {
+        self.delay_only
+    }
+
     /// Resets the random numbers.
     pub(crate) fn restart(&mut self, config: &LinkConfig) {
         self.loss_state = LossState::new(config.loss.clone());
@@ -121,15 +133,25 @@ impl<P: Clone> Wire<P> {
     }
 
     pub(crate) fn front_due(&self) -> Option<Nanos> {
-        self.in_flight.front().map(|delivery| delivery.due)
+        self.in_flight.front_due()
     }
 
     pub(crate) fn pop(&mut self) -> Option<Delivery<P>> {
-        let first = self.in_flight.pop_front();
+        let first = self.in_flight.pop();
         if self.in_flight.is_empty() {
             self.newest = 0;
         }
         first
+    }
+
+    /// Carries a packet of a run over a wire without other effects than delay, as
+    /// [`Wire::carry`] does.
+    pub(crate) fn carry_plain(&mut self, run: &TrainRun<P>, index: u32, sent: &Sent) {
+        let due = Nanos(sent.end.0.saturating_add(self.delay)).max(self.latest);
+        self.latest = due;
+        if !self.extend(run.serial, index, run.marked, due, sent) {
+            self.append(run.packet(index), due, None, sent);
+        }
     }
 
     /// Carries a packet sent by the bottleneck.
@@ -226,41 +248,38 @@ impl<P: Clone> Wire<P> {
     }
 
     fn enqueue(&mut self, packet: Packet<P>, due: Nanos, flip: Option<u64>, sent: &Sent) {
-        let Packet { serial, payload, train, index, marked, .. } = packet;
-        if let Some(run) = self.in_flight.back_mut()
-            && self.newest == serial
-            && run.packets.end == index
-            && run.marked == marked
-            && flip.is_none()
-            && run.flip.is_none()
-            && run.due <= due
-            && due.since(run.first_due) <= COALESCE
-        {
-            run.packets.end += 1;
-            run.due = due;
-            run.sent_bytes = sent.sent_bytes;
-            return;
+        let Packet { serial, index, marked, .. } = packet;
+        if flip.is_some() || !self.extend(serial, index, marked, due, sent) {
+            self.append(packet, due, flip, sent);
         }
-        let delivery = Delivery {
-            payload,
-            train,
-            packets: index..index + 1,
-            first_due: due,
-            due,
-            marked,
-            flip,
-            busy_period: sent.busy_period,
-            sent_bytes: sent.sent_bytes,
-        };
-        if self.in_flight.back().is_none_or(|last| last.due <= due) {
-            self.newest = serial;
-            self.in_flight.push_back(delivery);
-        } else {
-            // It may overtake: insert after all packets due at the same time or earlier.
-            let place = self.in_flight.partition_point(|other| other.due <= due);
-            self.in_flight.insert(place, delivery);
-            self.newest = 0;
+    }
+
+    /// Adds a packet to the last delivery, if it is the next one of its train and may be
+    /// released with it.
+    fn extend(&mut self, serial: u64, index: u32, marked: bool, due: Nanos, sent: &Sent) -> bool {
+        if self.newest != serial || self.singly {
+            return false;
         }
+        let continues = self.in_flight.newest().is_some_and(|newest| {
+            newest.end == index
+                && newest.marked == marked
+                && newest.due <= due
+                && due.nanos_since(newest.first_due) <= COALESCE_NS
+        });
+        if continues {
+            self.in_flight.extend(due, sent.sent_bytes);
+        }
+        continues
+    }
+
+    fn append(&mut self, packet: Packet<P>, due: Nanos, flip: Option<u64>, sent: &Sent) {
+        let serial = packet.serial;
+        let follows = self.newest == serial;
+        let overtakes = self.in_flight.back_due().is_some_and(|last| last > due);
+        self.newest = if overtakes || flip.is_some() { 0 } else { serial };
+        let arrival =
+            Arrival { due, flip, busy_period: sent.busy_period, sent_bytes: sent.sent_bytes };
+        self.in_flight.insert(packet, &arrival, follows);
     }
 }
 
@@ -294,21 +313,13 @@ fn delivered<P>(
 /// Due time of a packet sent at `end`, with a random delay.
 pub(crate) fn delayed(end: Nanos, delay: u64, jitter: Jitter, rng: &mut Pcg64Mcg) -> Nanos {
     let scale = jitter.scale.as_secs_f64() * 1e9;
-    let draw = match jitter.distribution {
-        Distribution::Normal => {
-            let standard: f64 = StandardNormal.sample(rng);
-            standard * scale
-        }
-        Distribution::Uniform => (unit(rng) * 2.0 - 1.0) * scale,
-        Distribution::Exponential => {
-            let standard: f64 = Exp1.sample(rng);
-            standard * scale
-        }
-        // A Pareto variable with scale 1 has mean shape / (shape - 1): shifted by its minimum
-        // and scaled, it starts at 0 and has mean 1.
-        Distribution::Pareto => Pareto::new(1.0, SHAPE)
-            .map_or(0.0, |pareto| (pareto.sample(rng) - 1.0) * (SHAPE - 1.0) * scale),
-    };
+    let draw = scale
+        * match jitter.distribution {
+            Distribution::Normal => random::normal(rng),
+            Distribution::Uniform => random::unit(rng) * 2.0 - 1.0,
+            Distribution::Exponential => random::exponential(rng),
+            Distribution::Pareto => random::pareto(rng),
+        };
     #[expect(clippy::cast_possible_truncation, reason = "`as` holds at the limits, as it should")]
     let draw = draw as i64;
     Nanos(end.0.saturating_add(delay.saturating_add_signed(draw)))

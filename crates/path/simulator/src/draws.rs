@@ -73,7 +73,7 @@ impl Draws {
 
     /// Log-uniform between two positive values.
     pub fn log(&mut self, low: f64, high: f64) -> f64 {
-        self.between(low.ln(), high.ln()).exp()
+        libm::exp(self.between(libm::log(low), libm::log(high)))
     }
 
     /// True with that probability.

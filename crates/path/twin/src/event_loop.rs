@@ -1,15 +1,19 @@
 //! The event loop: links, timers, datagram sources and samples, in the order of time.
 
+use crate::backward::Backward;
 use crate::connection::Connection;
 use crate::measurement;
 use crate::observer::{Host, NoObserver, Observer};
 use crate::pauses::Pauses;
 use crate::timer_queue::TimerQueue;
 use crate::truth::{self, ReverseTruth, TruthInterval};
-use crate::{ConnectionConfig, ControllerFailed, DatagramSource, HEADER_BYTES, Outcome, Scenario};
+use crate::{
+    ConnectionConfig, ControllerFailed, DatagramSource, Granularity, HEADER_BYTES, Outcome,
+    Scenario,
+};
 use control::{CongestionControl, Controller, OwnController};
 use link::{Counters, FateKind, Link, Train};
-use tcp::{Acknowledgement, PacketRun, Segments};
+use tcp::{PacketRun, Segments};
 use units::{Nanos, Rtt, nanos};
 
 /// An interval of the ground truth, and of samples after the ramp-up.
@@ -23,13 +27,6 @@ const RAMP_NS: u64 = 2_000_000_000;
 enum Forward {
     Data { connection: u32, segments: Segments },
     Datagram,
-}
-
-/// What travels back.
-#[derive(Debug, Clone, Copy)]
-struct Backward {
-    connection: u32,
-    acknowledgement: Acknowledgement,
 }
 
 struct Simulation<'a> {
@@ -121,7 +118,8 @@ impl<'a> Simulation<'a> {
         }
         let rtt = handshake_rtt(scenario);
         let mut forward = Link::new(scenario.forward.clone());
-        forward.watch_drops(true);
+        forward.watch_drops(scenario.truth);
+        forward.release_singly(scenario.granularity == Granularity::Exact);
         Simulation {
             scenario,
             observer,
@@ -136,7 +134,7 @@ impl<'a> Simulation<'a> {
                 .map(|(index, (config, seed))| {
                     let control = match controllers(index) {
                         Some(own) => Controller::Own(OwnController::new(own)),
-                        None => config.algorithm.start(config.mss, seed),
+                        None => config.algorithm.start_in(config.arithmetic, config.mss, seed),
                     };
                     Connection::new(*config, rtt, control)
                 })
@@ -270,7 +268,8 @@ impl<'a> Simulation<'a> {
             if delivery.flip.is_some() {
                 continue;
             }
-            let Backward { connection, acknowledgement } = delivery.payload;
+            let connection = delivery.payload.connection;
+            let acknowledgement = delivery.payload.acknowledgement();
             self.observer.acknowledgement(self.now, Host::Sending, connection, &acknowledgement);
             let sender = &mut self.connections[connection as usize].sender;
             sender.on_acknowledgement(self.now, &acknowledgement);
@@ -348,8 +347,7 @@ impl<'a> Simulation<'a> {
             let option = if blocks == 0 { 0 } else { 4 + 8 * blocks as u32 };
             let train = Train::single(HEADER_BYTES + option).of_flow(index);
             self.observer.acknowledgement(self.now, Host::Receiving, index, &acknowledgement);
-            let what = Backward { connection: index, acknowledgement };
-            self.reverse.arrive(self.now, train, what);
+            self.reverse.arrive(self.now, train, Backward::new(index, &acknowledgement));
         }
         if let Some(at) = self.connections[index as usize].receiver.next_timeout() {
             self.timers.set(2 * index + 1, at);
@@ -374,7 +372,7 @@ impl<'a> Simulation<'a> {
             connection.recording.is_complete =
                 connection.started && connection.sender.is_finished();
         }
-        if now > Nanos(0) && now.0.is_multiple_of(INTERVAL_NS) {
+        if self.scenario.truth && now > Nanos(0) && now.0.is_multiple_of(INTERVAL_NS) {
             self.note_truth();
         }
     }
@@ -413,7 +411,9 @@ impl<'a> Simulation<'a> {
         let now = self.now;
         let senders = self.connections.iter().map(|c| c.sender.info(now)).collect();
         let read = self.connections.iter().map(|c| c.receiver.read()).collect();
-        let recordings = self.connections.into_iter().map(|c| c.recording).collect();
+        // Collected, they would keep the memory of the connections.
+        let mut recordings = Vec::with_capacity(self.connections.len());
+        recordings.extend(self.connections.into_iter().map(|c| c.recording));
         Outcome {
             measurement: measurement::measurement(self.scenario, now.secs_f64(), recordings),
             truth: self.truth,

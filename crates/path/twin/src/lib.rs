@@ -15,6 +15,7 @@
 //!
 //! Pure: no I/O, no clock, no thread.
 
+mod backward;
 mod connection;
 mod datagrams;
 mod event_loop;
@@ -31,7 +32,7 @@ pub use event_loop::{run, run_observed, run_observed_with, run_with};
 pub use observer::{Host, Observer};
 pub use path_report::{link_drops, path_report};
 pub use pauses::{HostPauses, Pause};
-pub use scenario::{ConnectionConfig, ControllerFailed, Ecn, Outcome, Scenario};
+pub use scenario::{ConnectionConfig, ControllerFailed, Ecn, Granularity, Outcome, Scenario};
 pub use truth::{ConnectionTruth, ReverseTruth, TruthInterval};
 
 /// IP and TCP headers with timestamps: 20 + 20 + 12 bytes.

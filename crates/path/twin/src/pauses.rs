@@ -1,7 +1,7 @@
 //! Pauses of a host: a busy or virtual machine handles packets and timers late, in bursts.
 
+use link::random;
 use rand_core::SeedableRng;
-use rand_distr::{Distribution, Exp1};
 use rand_pcg::Pcg64;
 use std::sync::Arc;
 use std::time::Duration;
@@ -89,8 +89,8 @@ impl Pauses {
 
     /// Nanoseconds, at least one.
     fn around(&mut self, mean: Duration) -> u64 {
-        let times: f64 = Exp1.sample(&mut self.random);
-        ((nanos(mean) as f64 * times.min(MAX)) as u64).max(1)
+        let times = random::exponential(&mut self.random).min(MAX);
+        ((nanos(mean) as f64 * times) as u64).max(1)
     }
 }
 

@@ -74,7 +74,7 @@ impl Bbr3 {
 
     fn is_time_to_probe(&self, now: Nanos) -> bool {
         let wait_ns = if self.probe_rtt.has_queue() {
-            let regained_s = REGAINED * (CUBIC_K * self.target_inflight() as f64).cbrt();
+            let regained_s = REGAINED * libm::cbrt(CUBIC_K * self.target_inflight() as f64);
             self.cycle.wait_ns.max((regained_s * 1e9) as u64)
         } else {
             self.cycle.wait_ns

@@ -164,6 +164,23 @@ impl<P: Clone> Backlog<P> {
         Some(packet)
     }
 
+    /// The first run.
+    pub(crate) fn first(&self) -> Option<&TrainRun<P>> {
+        self.runs.front()
+    }
+
+    /// Removes the packets of the first run before `index`, of `bytes` in all, framing
+    /// included.
+    pub(crate) fn pop_to(&mut self, index: u32, bytes: u64) {
+        let Some(run) = self.runs.front_mut() else { return };
+        self.packets -= u64::from(index - run.packets.start);
+        self.bytes -= bytes;
+        run.packets.start = index;
+        if run.packets.is_empty() {
+            self.runs.pop_front();
+        }
+    }
+
     /// Arrival time and size of the first packet.
     pub(crate) fn head(&self) -> Option<(Nanos, u64)> {
         self.runs.front().map(|run| (run.arrived, self.size(run, run.packets.start)))

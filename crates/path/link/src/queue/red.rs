@@ -43,7 +43,7 @@ impl<P: Clone> RedQueue<P> {
             settings,
             average: Average {
                 bytes: 0.0,
-                weight: (-f64::from(settings.weight)).exp2(),
+                weight: libm::exp2(-f64::from(settings.weight)),
                 packet_ns: packet_time(context.rate),
                 empty_since: None,
             },
@@ -148,7 +148,7 @@ impl Average {
         match self.empty_since.take() {
             Some(since) if queue == 0 => {
                 let packets = now.nanos_since(since) as f64 / self.packet_ns;
-                self.bytes *= (1.0 - self.weight).powf(packets);
+                self.bytes *= libm::pow(1.0 - self.weight, packets);
                 // The idle time up to now is included, even if this packet is dropped.
                 self.empty_since = Some(now);
             }

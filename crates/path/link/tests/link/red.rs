@@ -113,7 +113,7 @@ proptest! {
         let (min, max) = (bytes(20_000), bytes(20_001));
         let settings = Red { min, max, probability: Probability::ALWAYS, ..red(weight) };
         let mut link = queueing(RATE, Queue::Red(settings));
-        let wq = 0.5f64.powi(weight.into());
+        let wq = libm::exp2(-f64::from(weight));
         let (mut now, mut average) = (0u64, 0.0f64);
         let mut emptied = None;
         for (packets, pause) in phases {
@@ -129,7 +129,7 @@ proptest! {
                     average += wq * (waiting as f64 - average);
                 } else if let Some(since) = latest.or(emptied) {
                     // A typical packet takes 1 ms.
-                    average *= (1.0 - wq).powf((now - since) as f64 / MILLISECOND as f64);
+                    average *= libm::pow(1.0 - wq, (now - since) as f64 / MILLISECOND as f64);
                     emptied = Some(now);
                 }
                 // At the threshold itself rounding may decide.

@@ -27,7 +27,7 @@ pub(crate) fn chi_square(seen: &[u64], expected: &[f64]) -> f64 {
     assert!(expected.iter().all(|count| *count >= 5.0), "too rare for the test: {expected:?}");
     seen.iter()
         .zip(expected)
-        .map(|(seen, expected)| (*seen as f64 - expected).powi(2) / expected)
+        .map(|(seen, expected)| libm::pow(*seen as f64 - expected, 2.0) / expected)
         .sum()
 }
 
@@ -61,8 +61,8 @@ fn geometric(lengths: &[usize], end: f64, classes: usize) -> f64 {
     }
     let n = lengths.len() as f64;
     let mut expected: Vec<f64> =
-        (0..classes).map(|k| n * end * (1.0 - end).powi(k as i32)).collect();
-    expected.push(n * (1.0 - end).powi(classes as i32));
+        (0..classes).map(|k| n * end * libm::pow(1.0 - end, k as f64)).collect();
+    expected.push(n * libm::pow(1.0 - end, classes as f64));
     chi_square(&seen, &expected)
 }
 
@@ -112,7 +112,7 @@ fn the_general_model_has_its_loss_ratio() {
     // Losses are correlated: the covariance of two packets k apart is proportional to
     // (1 - p - r)^k, so the variance of the sum grows by (1 + x) / (1 - x).
     let x = 1.0 - p - r;
-    let between = in_bad * in_good * (bad - good).powi(2) * (1.0 + x) / (1.0 - x);
+    let between = in_bad * in_good * libm::pow(bad - good, 2.0) * (1.0 + x) / (1.0 - x);
     let within = in_bad * bad * (1.0 - bad) + in_good * good * (1.0 - good);
     let deviation = ((between + within) / PACKETS as f64).sqrt();
     for seed in [1, 2, 3] {
@@ -159,7 +159,7 @@ fn normal(x: f64) -> f64 {
     let y = x.abs() / std::f64::consts::SQRT_2;
     let t = 1.0 / (1.0 + 0.327_591_1 * y);
     let poly = [1.061_405_429, -1.453_152_027, 1.421_413_741, -0.284_496_736, 0.254_829_592];
-    let tail = poly.iter().fold(0.0, |sum, a| sum * t + a) * t * (-y * y).exp() / 2.0;
+    let tail = poly.iter().fold(0.0, |sum, a| sum * t + a) * t * libm::exp(-y * y) / 2.0;
     if x < 0.0 { tail } else { 1.0 - tail }
 }
 
@@ -171,9 +171,9 @@ fn jitter_has_its_distribution() {
     let models: [(Distribution, Cdf); 4] = [
         (Distribution::Normal, normal),
         (Distribution::Uniform, |x| ((x + 1.0) / 2.0).clamp(0.0, 1.0)),
-        (Distribution::Exponential, |x| 1.0 - (-x.max(0.0)).exp()),
+        (Distribution::Exponential, |x| 1.0 - libm::exp(-x.max(0.0))),
         // (Y - 1) (shape - 1) with Y Pareto with scale 1 and shape 3.
-        (Distribution::Pareto, |x| 1.0 - (1.0 + x.max(0.0) / 2.0).powi(-3)),
+        (Distribution::Pareto, |x| 1.0 - libm::pow(1.0 + x.max(0.0) / 2.0, -3.0)),
     ];
     for (distribution, model) in models {
         for seed in [1, 2, 3] {

@@ -43,7 +43,7 @@ impl Calibration {
             let at = (share * resampled.len().saturating_sub(1) as f64).round() as usize;
             resampled.get(at).copied().unwrap_or(0.0)
         };
-        let scores = with.iter().map(|one| -probability(one, one.truth).ln());
+        let scores = with.iter().map(|one| -libm::log(probability(one, one.truth)));
         let (error, debiased) = errors(&points);
         Calibration {
             findings: points.len(),

@@ -23,7 +23,7 @@ pub(super) struct Causes {
 impl Causes {
     /// Events count less the longer ago they are: a half after the time constant.
     fn add(&mut self, at_s: f64, constant_s: f64, cause: Limit, weight: f64) {
-        let factor = 0.5f64.powf((at_s - self.at_s).max(0.0) / constant_s);
+        let factor = libm::exp2((self.at_s - at_s).min(0.0) / constant_s);
         self.weights.iter_mut().for_each(|(_, weight)| *weight *= factor);
         self.at_s = at_s;
         match self.weights.iter_mut().find(|(limit, _)| *limit == cause) {

@@ -7,6 +7,7 @@ mod arrange;
 mod bbr;
 mod bbr3;
 mod controls;
+mod determinism;
 mod diagnosis;
 mod hosts;
 mod l4s;

@@ -46,7 +46,7 @@ fn cubic_rounds(rtt_s: f64, gaps: impl Iterator<Item = f64>) -> f64 {
         let plateau = if window < before { window * 1_741 / 2_048 } else { window };
         before = plateau;
         window = window * 717 / 1_024;
-        let k = (plateau.saturating_sub(window) as f64 / 0.4).cbrt();
+        let k = libm::cbrt(plateau.saturating_sub(window) as f64 / 0.4);
         let (mut t, mut sent) = (0.0, 0.0);
         let (mut friendly, mut counted, mut credit) = (window, 0, 0);
         while sent < gap {
@@ -55,7 +55,7 @@ fn cubic_rounds(rtt_s: f64, gaps: impl Iterator<Item = f64>) -> f64 {
                 packets += window as f64;
                 rounds += 1.0;
             }
-            let distance = (0.4 * f64::abs(t + rtt_s - k).powi(3)) as u64;
+            let distance = (0.4 * libm::pow(f64::abs(t + rtt_s - k), 3.0)) as u64;
             let target =
                 if t + rtt_s < k { plateau - distance.min(plateau) } else { plateau + distance };
             let mut per = if target > window { window / (target - window) } else { 100 * window };
@@ -87,7 +87,7 @@ fn random_gaps(p: f64) -> impl Iterator<Item = f64> {
         state =
             state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let uniform = (state >> 11) as f64 / (1_u64 << 53) as f64;
-        -(1.0 - uniform).ln() / p
+        -libm::log(1.0 - uniform) / p
     })
 }
 

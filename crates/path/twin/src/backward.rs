@@ -1,0 +1,47 @@
+//! What travels back.
+
+use std::rc::Rc;
+use tcp::{Acknowledgement, PacketRun, SackBlocks};
+use units::Nanos;
+
+/// An acknowledgement on its way, half as large as it is while nothing is lost.
+#[derive(Debug, Clone)]
+pub(crate) struct Backward {
+    pub(crate) connection: u32,
+    next: u64,
+    window: u64,
+    marked: u64,
+    sent: Nanos,
+    echo: Nanos,
+    reports: Option<Rc<Reports>>,
+}
+
+/// What it says of losses and duplicates.
+#[derive(Debug)]
+struct Reports {
+    sacks: SackBlocks,
+    duplicate: PacketRun,
+}
+
+impl Backward {
+    pub(crate) fn new(connection: u32, acknowledgement: &Acknowledgement) -> Self {
+        let &Acknowledgement { next, window, sacks, duplicate, marked, sent, echo } =
+            acknowledgement;
+        let plain = sacks.as_slice().is_empty() && duplicate.is_empty();
+        let reports = (!plain).then(|| Rc::new(Reports { sacks, duplicate }));
+        Backward { connection, next, window, marked, sent, echo, reports }
+    }
+
+    pub(crate) fn acknowledgement(&self) -> Acknowledgement {
+        let reports = self.reports.as_deref();
+        Acknowledgement {
+            next: self.next,
+            window: self.window,
+            sacks: reports.map_or_else(SackBlocks::default, |reports| reports.sacks),
+            duplicate: reports.map_or_else(PacketRun::default, |reports| reports.duplicate),
+            marked: self.marked,
+            sent: self.sent,
+            echo: self.echo,
+        }
+    }
+}
