@@ -3,7 +3,6 @@
 
 use crate::NextCommand;
 use serde::{Deserialize, Serialize};
-use units::BitRate;
 
 /// The version of [`SimAdvice`] in JSON.
 pub const SIM_ADVICE_SCHEMA: &str = "longhaul.sim-advice/1";

@@ -110,7 +110,7 @@ pub fn compare(
     let (mut simulated, mut lab, mut kernel) = (Vec::new(), Vec::new(), String::new());
     for number in 0..request.runs {
         let seed = prepared.seed.wrapping_add(u64::from(number));
-        let mut announce = |on_event: &mut dyn FnMut(SimEvent), place: &str, at: usize| {
+        let announce = |on_event: &mut dyn FnMut(SimEvent), place: &str, at: usize| {
             on_event(SimEvent::Run {
                 number: at,
                 of: total,

@@ -7,7 +7,7 @@ use link::{
 };
 use proptest::prelude::*;
 use std::time::Duration;
-use tcp::{Application, BufferCheck, BufferSize, Reader, WindowSize};
+use tcp::{Application, BufferCheck, BufferSize, Reader, WindowSize, WriteLimit};
 use twin::{ConnectionConfig, DatagramSource, Scenario};
 use units::{BitRate, ByteCount, LossRatio};
 
@@ -157,6 +157,7 @@ fn connections() -> impl Strategy<Value = ConnectionConfig> {
             )| {
                 ConnectionConfig {
                     start,
+                    limit: WriteLimit::default(),
                     measured: true,
                     algorithm,
                     mss: 1448,
