@@ -7,7 +7,7 @@ use link::{
 };
 use proptest::prelude::*;
 use std::time::Duration;
-use tcp::{Application, BufferCheck, BufferSize, KernelVersion, Reader, WindowSize};
+use tcp::{Application, BufferCheck, BufferSize, KernelVersion, Reader, WindowSize, WriteLimit};
 use twin::{ConnectionConfig, DatagramSource, Ecn, Scenario};
 use units::{BitRate, ByteCount, LossRatio};
 
@@ -170,6 +170,7 @@ fn connections() -> impl Strategy<Value = ConnectionConfig> {
             )| {
                 ConnectionConfig {
                     start,
+                    limit: WriteLimit::default(),
                     measured: true,
                     algorithm,
                     mss: 1448,

@@ -68,9 +68,8 @@ pub(super) fn verdict(
         return (SimVerdict::CannotTell, sentence);
     };
     let shown = format!(
-        "the simulator's goodput is {:.3} of the kernel's (95 % interval {low:.3} to {high:.3}, \
-         {valid} pairs)",
-        ratio
+        "the simulator's goodput is {ratio:.3} of the kernel's (95 % interval {low:.3} to {high:.3}, \
+         {valid} pairs)"
     );
     if low >= 1.0 - tolerance && high <= 1.0 + tolerance {
         (SimVerdict::Agrees, format!("Agrees within {within}: {shown}."))
