@@ -187,7 +187,7 @@ struct lh_page {
     /* Version that the simulator speaks, and that the program does. */
     uint64_t version;
     uint64_t program_version;
-    /* How often to look for an event before sleeping; 0 where both share a core. */
+    /* How often to look for an event before sleeping; the simulator adapts it. */
     uint64_t spins;
     uint64_t reserved0[4];
     /* At 64: the simulator rings it for an event. */

@@ -102,16 +102,15 @@ impl SharedPage {
         count.fetch_add(1, Ordering::SeqCst);
         if sleeps.load(Ordering::SeqCst) != 0 {
             // Nothing else can go wrong than that nobody sleeps any more.
-            let _ = futex::wake(count, futex::Flags::empty(), u32::MAX);
+            let _ = futex::wake(count, futex::Flags::empty(), 1);
         }
     }
 
-    /// Waits until the bell at word `AT` was rung another number of times than `heard`: for
-    /// `spins` looks, then asleep for at most `limit`. Returns how often it was rung, modulo
-    /// 2^32, which is `heard` if it was not.
+    /// Looks `spins` times whether the bell at word `AT` was rung another number of times than
+    /// `heard`. Returns how often it was rung, modulo 2^32.
     #[must_use]
-    pub fn hear<const AT: usize>(&self, heard: u32, spins: u64, limit: Duration) -> u32 {
-        let [count, sleeps] = self.bell::<AT>();
+    pub fn spin<const AT: usize>(&self, heard: u32, spins: u64) -> u32 {
+        let [count, _] = self.bell::<AT>();
         for _ in 0..spins {
             let now = count.load(Ordering::Acquire);
             if now != heard {
@@ -119,6 +118,14 @@ impl SharedPage {
             }
             std::hint::spin_loop();
         }
+        heard
+    }
+
+    /// Sleeps until the bell at word `AT` was rung another number of times than `heard`, at most
+    /// for `limit`. Returns how often it was rung, modulo 2^32.
+    #[must_use]
+    pub fn sleep<const AT: usize>(&self, heard: u32, limit: Duration) -> u32 {
+        let [count, sleeps] = self.bell::<AT>();
         sleeps.store(1, Ordering::SeqCst);
         if count.load(Ordering::SeqCst) == heard {
             let limit: Option<futex::Timespec> = limit.try_into().ok();
@@ -170,15 +177,16 @@ mod tests {
     #[test]
     fn a_bell_wakes_a_sleeper_and_is_heard_late() {
         let page = SharedPage::new().unwrap();
-        assert_eq!(page.hear::<8>(0, 3, Duration::from_millis(1)), 0, "nobody rang");
+        assert_eq!(page.sleep::<8>(0, Duration::from_millis(1)), 0, "nobody rang");
         page.ring::<8>();
-        assert_eq!(page.hear::<8>(0, 0, WAIT), 1, "rung before");
+        assert_eq!(page.sleep::<8>(0, WAIT), 1, "rung before");
+        assert_eq!((page.spin::<8>(0, 1), page.spin::<8>(1, 3)), (1, 1));
         let (sender, receiver) = mpsc::channel();
         let sleeper = std::thread::spawn(move || {
             let page: SharedPage = receiver.recv_timeout(WAIT).unwrap();
             let (mut heard, mut sum) = (1, 0);
             while heard < 1_001 {
-                let now = page.hear::<8>(heard, 0, WAIT);
+                let now = page.sleep::<8>(heard, WAIT);
                 if now != heard {
                     sum += page.load::<20, 1>()[0];
                     heard = now;
@@ -194,7 +202,7 @@ mod tests {
             page.ring::<8>();
             let mut answered = step;
             while answered == step {
-                answered = page.hear::<9>(step, 100, WAIT);
+                answered = page.sleep::<9>(step, WAIT);
             }
             assert_eq!(answered, step + 1);
         }

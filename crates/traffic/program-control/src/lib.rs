@@ -19,6 +19,7 @@ mod controller;
 mod output;
 mod process;
 pub mod records;
+mod spins;
 
 pub use controller::{FlowParameters, ProgramController, StartError};
 pub use process::{ControlProgram, Moment, ProgramError};

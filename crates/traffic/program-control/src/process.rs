@@ -2,9 +2,10 @@
 
 use crate::output::Output;
 use crate::records::{
-    EVENT, EVENT_BELL, EVENT_WORDS, Event, HEADER, MAGIC, PROGRAM_VERSION, REPLY, REPLY_BELL,
-    REPLY_WORDS, Reply, ReplyError, VERSION,
+    EVENT, EVENT_BELL, EVENT_WORDS, Event, HEADER, MAGIC, PROGRAM_SPINS, PROGRAM_VERSION, REPLY,
+    REPLY_BELL, REPLY_WORDS, Reply, ReplyError, VERSION,
 };
+use crate::spins::Spins;
 use host::process_group::ProcessGroup;
 use host::shared_page::SharedPage;
 use host::{clock, cpu};
@@ -18,9 +19,6 @@ use units::Nanos;
 
 /// Environment variable with the number of the page's descriptor.
 const VARIABLE: &str = "LONGHAUL_CONTROL_FD";
-/// How often each side looks for the other's record before it sleeps, some 50 us: an answer
-/// usually takes less than waking a process does.
-const SPINS: u64 = 1_000;
 /// Interval at which a program that has not answered is looked after.
 const SLICE: Duration = Duration::from_millis(10);
 /// How long a program may take to end once the simulation has.
@@ -138,7 +136,7 @@ pub(crate) struct Process {
     group: ProcessGroup,
     page: SharedPage,
     output: Output,
-    spins: u64,
+    spins: Spins,
     /// Answers that it has given, modulo 2^32.
     heard: u32,
     answer_limit: Duration,
@@ -167,8 +165,8 @@ impl Process {
     fn spawn(program: &ControlProgram) -> io::Result<Self> {
         let page = SharedPage::new()?;
         let has_cores = cpu::allowed().is_ok_and(|cores| cores.len() > 1);
-        let spins = if has_cores { SPINS } else { 0 };
-        page.store::<HEADER, 4>([MAGIC, VERSION, 0, spins]);
+        let spins = Spins::new(has_cores);
+        page.store::<HEADER, 4>([MAGIC, VERSION, 0, spins.now()]);
         let (reader, writer) = io::pipe()?;
         let output = Output::new(reader)?;
         let mut command = Command::new(&program.path);
@@ -208,10 +206,13 @@ impl Process {
     }
 
     fn wait(&mut self, event: &Event<'_>, limit: Duration) -> Result<(), ProgramError> {
+        let mut heard = self.page.spin::<REPLY_BELL>(self.heard, self.spins.now());
+        self.adapt(heard != self.heard);
         let since = clock::now();
-        let mut spins = self.spins;
         loop {
-            let heard = self.page.hear::<REPLY_BELL>(self.heard, spins, SLICE);
+            if heard == self.heard {
+                heard = self.page.sleep::<REPLY_BELL>(self.heard, SLICE);
+            }
             if heard == self.heard.wrapping_add(1) {
                 self.heard = heard;
                 return Ok(());
@@ -219,7 +220,6 @@ impl Process {
             if heard != self.heard {
                 return Err(ProgramError::Repeated(event.into()));
             }
-            spins = 0;
             self.output.take();
             if let Some(end) = self.group.poll().map_err(ProgramError::Wait)? {
                 self.output.take();
@@ -234,6 +234,15 @@ impl Process {
                 let last_line = self.output.last_line();
                 return Err(ProgramError::Late { at: event.into(), limit, last_line });
             }
+        }
+    }
+
+    /// Sets how often both sides look at the next event.
+    fn adapt(&mut self, in_time: bool) {
+        let before = self.spins.now();
+        self.spins.on_answer(in_time);
+        if self.spins.now() != before {
+            self.page.store::<{ HEADER + PROGRAM_SPINS }, 1>([self.spins.now()]);
         }
     }
 

@@ -12,6 +12,8 @@ pub const VERSION: u64 = 1;
 pub const HEADER: usize = 0;
 /// Word of the header that the program writes its version into.
 pub const PROGRAM_VERSION: usize = 2;
+/// Word of the header with how often a program looks for an event before it sleeps.
+pub const PROGRAM_SPINS: usize = 3;
 /// Word of the bell of events.
 pub const EVENT_BELL: usize = 8;
 /// Word where an event is.
