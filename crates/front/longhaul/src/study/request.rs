@@ -252,7 +252,7 @@ impl StudyRequest {
         // Of a directory that is yet to be made, the ones above it.
         let real = folder.ancestors().find_map(|above| above.canonicalize().ok());
         let in_lab = self.runs_in(study) == StudyTestbed::Lab;
-        let covers = in_lab && !study.programs().is_empty() || in_lab && study.sends_files();
+        let covers = in_lab && (!study.programs().is_empty() || study.sends_files());
         if covers && real.is_some_and(|real| real.starts_with(COVERED)) {
             let problem = format!("a study with programs or files cannot write below {COVERED}");
             return Err(wrong(problem).with(Field::Folder, ""));

@@ -60,7 +60,7 @@ fn scalable_is_0_0749_over_the_loss() {
 #[test]
 fn cubic_stays_at_its_fixed_point_without_fast_convergence() {
     for p in [1e-4, 1e-5, 1e-6] {
-        let expected = 1.054 * (RTT_S / p).powf(0.75);
+        let expected = 1.054 * libm::pow(RTT_S / p, 0.75);
         // The mean of a cycle is 0.925 of its peak.
         for (convergence, tolerance) in [(FastConvergence::Off, 0.02), (FastConvergence::On, 0.1)] {
             let law = CubicPaper::new(convergence);
@@ -82,8 +82,10 @@ fn cubic_stays_at_its_fixed_point_without_fast_convergence() {
 /// (1 - b) P = 2 (1 - b) F(T) / R, 1/p = (b P T + 2 (1 - b) / R * integral of F) / R.
 fn htcp(p: f64) -> f64 {
     let beyond = |t: f64| (t - 1.0).max(0.0);
-    let f = |t: f64| t + 5.0 * beyond(t).powi(2) + beyond(t).powi(3) / 12.0;
-    let ff = |t: f64| t * t / 2.0 + 5.0 / 3.0 * beyond(t).powi(3) + beyond(t).powi(4) / 48.0;
+    let f = |t: f64| t + 5.0 * libm::pow(beyond(t), 2.0) + libm::pow(beyond(t), 3.0) / 12.0;
+    let ff = |t: f64| {
+        t * t / 2.0 + 5.0 / 3.0 * libm::pow(beyond(t), 3.0) + libm::pow(beyond(t), 4.0) / 48.0
+    };
     let packets = |t: f64| (0.8 * 2.0 * f(t) / RTT_S * t + 0.4 / RTT_S * ff(t)) / RTT_S;
     let (mut low, mut high) = (0.0, 1_000.0);
     for _ in 0..100 {
