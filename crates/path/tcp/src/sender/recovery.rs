@@ -148,7 +148,9 @@ impl<C: CongestionControl> Sender<C> {
             self.control.on_recovery_end(now);
             self.rack.on_recovery_end();
         }
-        self.recovery = Recovery { tail_probe: self.recovery.tail_probe, ..Recovery::default() };
+        // D-SACKs may still tell that it was needless.
+        let Recovery { tail_probe, undo, .. } = self.recovery;
+        self.recovery = Recovery { tail_probe, undo, ..Recovery::default() };
     }
 
     /// The retransmission timer expired.
@@ -176,14 +178,16 @@ impl<C: CongestionControl> Sender<C> {
     }
 
     /// Whether nothing was lost: the originals arrived, by the echoed timestamp (Eifel,
-    /// RFC 3522), or all retransmissions were duplicates (RFC 3708).
+    /// RFC 3522), or all retransmissions were duplicates (RFC 3708), which those of a recovery
+    /// that has ended may show as well.
     fn was_spurious(&mut self, news: &News) -> bool {
         let Some(undo) = &mut self.recovery.undo else { return false };
         let Some(first_resent) = undo.first_resent else { return false };
         let needed = undo.needed;
         undo.needed = needed.saturating_sub(news.duplicates);
         let all_duplicates = needed > 0 && undo.needed == 0;
-        all_duplicates || (news.advanced && news.echo < first_resent)
+        let is_repairing = self.recovery.phase != Phase::Open;
+        all_duplicates || (is_repairing && news.advanced && news.echo < first_resent)
     }
 
     fn undo(&mut self, now: Nanos) {

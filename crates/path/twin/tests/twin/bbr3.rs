@@ -61,7 +61,8 @@ fn neither_it_nor_cubic_starves_beside_the_other() {
             let [bbr, cubic] = [0, 1].map(|stream| packet_rate(&outcome, stream, 20.0, 120.0));
             let share = bbr / (bbr + cubic);
             println!("{mbit} Mbit/s x {rtt_ms} ms, starts {starts:?}: {share:.2}");
-            assert!((0.25..=0.75).contains(&share), "{mbit} {rtt_ms} {starts:?}: {share:.2}");
+            // SACK compression makes CUBIC's repairs slower, so that it has less than without it.
+            assert!((0.2..=0.8).contains(&share), "{mbit} {rtt_ms} {starts:?}: {share:.2}");
         }
     }
 }

@@ -111,9 +111,9 @@ fn prague_is_reno_where_nothing_marks() {
 #[test]
 fn a_classic_flow_reduces_once_a_round_trip_however_many_packets_are_marked() {
     // The step marks nearly all packets of a Reno flow that claims to be L4S.
-    let outcome = together(dual(50, 20), &[(Algorithm::NewReno, Ecn::L4s)], 20);
+    let outcome = together(dual(100, 80), &[(Algorithm::NewReno, Ecn::L4s)], 60);
     let info = &outcome.senders[0];
-    let rounds = 20_000.0 / 20.0;
+    let rounds = 60_000.0 / 80.0;
     println!("{} marks, {:?}", outcome.forward.marked, info.reductions);
     assert!(outcome.forward.marked > 3 * info.reductions.begun);
     assert!((info.reductions.begun as f64) < rounds, "{:?}", info.reductions);

@@ -29,9 +29,9 @@ fn drops_are_those_of_the_connection_whose_packet_it_was() {
 #[test]
 fn needless_retransmissions_are_those_that_arrive_twice() {
     let (mut forward, reverse) = bottleneck(20, 40, 4.0);
-    let by = std::time::Duration::from_millis(60);
+    let by = std::time::Duration::from_millis(200);
     forward.reorder = Some(Reorder { share: "0.5%".parse().unwrap(), by });
-    let outcome = twin::run(&scenario((forward, reverse), Algorithm::Cubic, 8));
+    let outcome = twin::run(&scenario((forward, reverse), Algorithm::Cubic, 30));
     let twice = sum(&outcome, |i| i.connections[0].duplicates);
     assert!(twice > 10, "{twice}");
     assert_eq!(sum(&outcome, |i| i.lost + i.drops.queue), 0);
