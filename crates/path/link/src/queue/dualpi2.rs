@@ -86,10 +86,11 @@ impl<P: Clone> DualPi2Queue<P> {
     ) {
         self.advance(now);
         let limit = self.limit;
-        // A mark of an earlier queue is a CE codepoint here.
-        let is_l4s = run.marked || run.train.is_l4s();
-        let (own, other) =
-            if is_l4s { (&mut self.l4s, &self.classic) } else { (&mut self.classic, &self.l4s) };
+        let (own, other) = if run.train.is_l4s() {
+            (&mut self.l4s, &self.classic)
+        } else {
+            (&mut self.classic, &self.l4s)
+        };
         let other = other.backlog.occupancy();
         own.backlog.admit(now, run, idle, log, |view| {
             if view.beside(other).fits(limit) {

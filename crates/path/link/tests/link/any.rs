@@ -281,8 +281,13 @@ proptest! {
         check_deliveries(&fates, &out, least);
         if ordered {
             for flow in 0..6 {
-                let of_flow = out.iter().filter(|delivery| delivery.train.flow() == flow);
-                prop_assert!(of_flow.is_sorted_by_key(|d| (d.payload, d.packets.start)));
+                // L4S packets may overtake classic ones.
+                for l4s in [false, true] {
+                    let of_flow = out
+                        .iter()
+                        .filter(|d| d.train.flow() == flow && d.train.is_l4s() == l4s);
+                    prop_assert!(of_flow.is_sorted_by_key(|d| (d.payload, d.packets.start)));
+                }
             }
         }
     }

@@ -169,7 +169,7 @@ fn coupled_queues() {
     assert_eq!(queue(text), Queue::DualPi2(other));
     assert_eq!(
         words(text),
-        "dualpi2, target 20 ms, update 20 ms, step 500 us, coupling 3, classic share 25 %, \
+        "dualpi2, target 20 ms, update 20 ms, step 500 µs, coupling 3, classic share 25 %, \
          limit 500 packets"
     );
 }
