@@ -308,12 +308,17 @@ fn emulab_holds_for_small_buffers_and_fails_for_large_ones() {
     }
 }
 
+/// 200 s of a rate that falls every `period` seconds.
+fn sawtooth(period: f64) -> Vec<f64> {
+    (0..200).map(|second| 1e6 * (70.0 + f64::from(second) % period)).collect()
+}
+
 /// What a trend says is from its runs: without them it says nothing, and of others it says
 /// something else.
 #[test]
 fn every_trend_is_measured_from_its_runs() {
     let figures = |times: f64| {
-        move |_: &str, _: &Test, flow: &Traffic| FlowFigures {
+        move |part: &str, _: &Test, flow: &Traffic| FlowFigures {
             steady_bps: Some(times * 1e6),
             retransmits: Some((times * 10.0) as u64),
             min_rtt_ms: Some(20.0),
@@ -330,6 +335,7 @@ fn every_trend_is_measured_from_its_runs() {
             increases_by_alpha: Some((times * 9.0) as u64),
             growth_over_alpha: Some(times / 10.0),
             disk_bps: Some(times * 1e6),
+            series_bps: if part == "recovery" { sawtooth(times) } else { Vec::new() },
             // Flows differ, by no factor.
             ..rate(times * 1e6 + 2e6 * (flow.name.len() + flow.congestion().len()) as f64)
         }
