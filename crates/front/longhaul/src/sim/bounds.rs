@@ -111,7 +111,7 @@ mod tests {
         let one = bounds("rate=12mbit,rtt=20ms", 1, 10.0);
         assert_eq!(one.packets, Some(10_000));
         assert_eq!(one.check(), Ok(()));
-        assert_eq!(bounds("rtt=20ms,loss=1%", 1, 10.0).packets, None);
+        assert_eq!(bounds("rate=unlimited,rtt=20ms,loss=1%", 1, 10.0).packets, None);
         assert_eq!(bounds("rate=10gbit,rtt=100ms", 1, 1000.0).check(), Ok(()));
         let long = bounds("rate=100gbit,rtt=100ms", 1, 50_000.0).check().unwrap_err();
         assert!(long.to_string().contains("packets"), "{long}");

@@ -134,7 +134,10 @@ mod tests {
         let with = |more: &str| format!("{PAIR}{more}");
         for (text, part) in [
             (
-                with("[router.r]\n[[link]]\nbetween = [\"b\", \"r\"]\npath = \"rtt=1ms\"\n"),
+                with(
+                    "[host.c]\n[[link]]\nbetween = [\"b\", \"c\"]\npath = \"rate=1gbit,rtt=1ms\"\n",
+                )
+                .replace("[host.b]", "[router.b]"),
                 "3 hosts",
             ),
             (

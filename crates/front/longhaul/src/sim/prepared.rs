@@ -163,7 +163,7 @@ mod tests {
             ..good.clone()
         };
         for (request, part) in [
-            (SimRequest::over("rtt=20ms"), "nothing limits 'cubic'"),
+            (SimRequest::over("rate=unlimited,rtt=20ms"), "nothing limits 'cubic'"),
             (SimRequest::over("rate=10mbit,rtt=20ms,@5s.rate=unlimited"), "without rate and loss"),
             (SimRequest::over("rate=10xbit"), "rate"),
             (SimRequest { seconds: Some(0.0), ..good.clone() }, "more than 0"),
@@ -174,8 +174,10 @@ mod tests {
         ] {
             assert!(line(&request).contains(part), "{request:?}: {}", line(&request));
         }
-        let limited =
-            SimRequest { flows: vec!["cubic,rate=10mbit".into()], ..SimRequest::over("rtt=20ms") };
+        let limited = SimRequest {
+            flows: vec!["cubic,rate=10mbit".into()],
+            ..SimRequest::over("rate=unlimited,rtt=20ms")
+        };
         assert_eq!(line(&limited), "");
     }
 }
