@@ -144,7 +144,7 @@ mod tests {
                 format!("[sysctl]\n\"net.ipv4.tcp_sack\" = 0\n{}", PAIR.replace("duration", "#")),
                 "tcp_sack",
             ),
-            (with("[[run]]\non = \"a\"\ncommand = \"ping b\"\n"), "p.toml line 8"),
+            (with("[[run]]\non = \"a\"\ncommand = \"ping b\"\n"), "p.toml line 9"),
             (with("[[run]]\non = \"b\"\ncommand = \"iperf3 -c a\"\n"), "from a to b"),
             (with("[[run]]\non = \"a\"\ncommand = \"iperf3 -c b | tee x\"\n"), "a shell"),
         ] {
