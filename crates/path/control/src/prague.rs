@@ -355,17 +355,19 @@ mod tests {
             });
         }
 
-        /// The mean rate, packets a second, with every `every`-th packet marked.
+        /// The mean rate, packets a second, with every `every`-th packet marked, long after
+        /// slow start.
         fn marked_rate(&mut self, every: u64) -> f64 {
-            let packets = 60_000;
+            const SETTLED: u64 = 400_000;
+            const COUNTED: u64 = 60_000;
             let mut began = 0;
-            for packet in 1..=2 * packets {
+            for packet in 1..=SETTLED + COUNTED {
                 self.acknowledge(u64::from(packet % every == 0));
-                if packet == packets {
+                if packet == SETTLED {
                     began = self.now;
                 }
             }
-            packets as f64 * 1e9 / (self.now - began) as f64
+            COUNTED as f64 * 1e9 / (self.now - began) as f64
         }
     }
 
