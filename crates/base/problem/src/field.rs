@@ -92,6 +92,14 @@ fields! {
     AllowSysctls = "allow_sysctls",
     /// The maximum number of attempts.
     Attempts = "attempts",
+    /// The testbed of a study.
+    Testbed = "testbed",
+    /// Every N-th cell of a study.
+    Shard = "shard",
+    /// Consent to leave out cells.
+    SkipUnsupported = "skip_unsupported",
+    /// The directory of a joined store.
+    Into = "into",
     /// Captures of packets.
     Capture = "capture",
     /// The directory of results.

@@ -47,6 +47,7 @@ mod study;
 mod study_comparison;
 mod study_plot;
 mod study_source;
+mod study_testbed;
 mod tool_result;
 mod tuned_route;
 mod tuned_sysctl;
@@ -121,6 +122,7 @@ pub use study_comparison::{
 };
 pub use study_plot::{Figure, PlotKind, Quantity, Reference, StudyPlot};
 pub use study_source::{AssumedSettings, PublishedSetting, PublishedValue, StudySource, places};
+pub use study_testbed::StudyTestbed;
 pub use tool_result::{ToolResult, Unavailable};
 pub use tuned_route::{
     AppliedRoute, PlannedMetric, RevertedRoute, RouteChange, RouteMetric, RoutePrediction,

@@ -1,6 +1,6 @@
 //! Studies: what a plan comes to, and the figures of its runs.
 
-use crate::{LevelComparison, Limit, PublishedValue, StudyPlot, StudySource};
+use crate::{LevelComparison, Limit, PublishedValue, StudyPlot, StudySource, StudyTestbed};
 use serde::{Deserialize, Serialize};
 
 /// The version of [`StudyPlanReport`] in JSON.
@@ -152,9 +152,9 @@ pub struct StudyRun {
     pub status: RunStatus,
     /// How often it was tried.
     pub attempts: u32,
-    /// Seconds since 1970-01-01 UTC.
+    /// Seconds since 1970-01-01 UTC. Virtual time begins at 0, and so does every simulated run.
     pub started_unix_s: u64,
-    /// Time that it took in all, with every attempt, in seconds.
+    /// Time that it took in all, with every attempt, in seconds; of a simulated run, virtual time.
     pub took_s: f64,
     /// Of that, the last attempt's traffic, from the first packet of a flow's handshake to the
     /// last one's result, in seconds.
@@ -336,7 +336,10 @@ pub struct StudyReport {
     /// whole machine, and those that are read-only in a network namespace.
     #[serde(default)]
     pub not_set: Vec<String>,
-    /// The real hosts that it ran between; empty: labs.
+    /// Where it ran. Files of earlier versions have none: `hosts` tells labs from real hosts there.
+    #[serde(default)]
+    pub testbed: StudyTestbed,
+    /// The real hosts that it ran between; empty: none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<StudyHost>,
     /// The largest start skew of its valid runs.

@@ -1,6 +1,9 @@
 //! Why a study could not be run or read.
 
+use crate::merge::MAX_MERGED;
+use crate::simulated_cell::Unsupported;
 use problem::Field;
+use record::StudyTestbed;
 use std::io;
 use std::path::PathBuf;
 
@@ -34,6 +37,23 @@ pub enum CampaignError {
     OtherPlan {
         /// The directory.
         folder: PathBuf,
+    },
+    /// Its results are of another testbed.
+    #[error(
+        "{} holds results of {}; give another directory with {}",
+        folder.display(),
+        match stored {
+            StudyTestbed::Lab => "labs",
+            StudyTestbed::Hosts => "real hosts",
+            StudyTestbed::Simulator => "the simulator",
+        },
+        Field::Out
+    )]
+    OtherTestbed {
+        /// The directory.
+        folder: PathBuf,
+        /// Where its runs took place.
+        stored: StudyTestbed,
     },
     /// Another process is writing to it.
     #[error("{} is in use by another process that runs this study", file.display())]
@@ -95,6 +115,55 @@ pub enum CampaignError {
     /// A real host cannot be used.
     #[error("{0}; everything measured so far is kept: run the same command again to resume")]
     Hosts(String),
+    /// The simulator cannot run some of its cells.
+    #[error("{0}")]
+    Unsupported(Unsupported),
+    /// A number of stores that cannot be joined at once.
+    #[error("cannot merge {count} stores; give 2 to {MAX_MERGED}, and merge more step by step")]
+    MergeCount {
+        /// The stores given.
+        count: usize,
+    },
+    /// The directory for a joined store exists.
+    #[error("{} exists; give a new directory with {}", folder.display(), Field::Into)]
+    Exists {
+        /// The directory.
+        folder: PathBuf,
+    },
+    /// Stores that are not of one study.
+    #[error(
+        "{} and {} differ in {what}; merge stores of one study only",
+        folders[0].display(),
+        folders[1].display()
+    )]
+    MergeDiffers {
+        /// The directories.
+        folders: [PathBuf; 2],
+        /// What differs.
+        what: &'static str,
+    },
+    /// A store of an earlier version.
+    #[error(
+        "{} has study tables of an earlier version, which can be read but not merged; run its \
+         cells again",
+        folder.display()
+    )]
+    MergeOld {
+        /// The directory.
+        folder: PathBuf,
+    },
+    /// A run that differs between two stores.
+    #[error(
+        "{} and {} have different results of {run}; merge each run once, and not runs of two labs",
+        folders[0].display(),
+        folders[1].display()
+    )]
+    MergeConflict {
+        /// The run in words.
+        run: String,
+        /// The directories.
+        folders: [PathBuf; 2],
+    },
     /// Stopped by the user.
     #[error("interrupted; run the same command again to resume")]
     Interrupted,

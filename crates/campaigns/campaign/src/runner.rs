@@ -4,8 +4,11 @@ use crate::captures::{CaptureOptions, Captures};
 use crate::cell_lab::Shared;
 use crate::host_testbed::{HostAccess, HostTestbed};
 use crate::missing;
+use crate::pending::{self, Selection};
 use crate::programs::Programs;
 use crate::schedule::{Job, Schedule, Slot};
+use crate::simulated_cell;
+use crate::simulated_study;
 use crate::store::Measured;
 use crate::testbed::{Attempt, AttemptError, Testbed};
 use crate::timing::{Progress, Timing};
@@ -14,13 +17,13 @@ use crate::{CampaignError, Store};
 use host::clock;
 use host::confined::Scratch;
 use perf::StopFlag;
-use record::{RunStatus, StudyRun};
+use record::{RunStatus, StudyRun, StudyTestbed};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
 use std::thread;
 use std::time::Duration;
-use study::{CellRun, Part, Study};
+use study::{CellRun, Part, Shard, Study};
 use units::ByteCount;
 
 /// Files of all programs under way.
@@ -33,15 +36,25 @@ const MAX_CACHED: ByteCount = ByteCount::from_bytes(512 << 20);
 pub struct Options {
     /// How often a run is tried until it is valid.
     pub attempts: u32,
-    /// Runs at once, as long as they are light.
+    /// Runs at once: in labs as long as they are light, in the simulator threads.
     pub parallel: u32,
+    /// The cells to run; `None`: all of them.
+    pub shard: Option<Shard>,
+    /// True to leave out the cells that the simulator cannot run.
+    pub skip_unsupported: bool,
     /// Captures of labs to keep; `None` for none.
     pub captures: Option<CaptureOptions>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { attempts: 3, parallel: 2, captures: None }
+        Options {
+            attempts: 3,
+            parallel: 2,
+            shard: None,
+            skip_unsupported: false,
+            captures: None,
+        }
     }
 }
 
@@ -100,12 +113,12 @@ enum Message<'a> {
     GivenUp(CampaignError),
 }
 
-/// Runs every run of a study that is not in its store. Labs need the privileges of a sandbox
-/// ([`host::sandbox`]); `access` is for real hosts.
+/// Runs every run of a study that is not in its store, on the store's testbed. Labs need the
+/// privileges of a sandbox ([`host::sandbox`]); `access` is for real hosts.
 ///
 /// # Errors
-/// The store cannot be written, a real host cannot be used, or `stop` was raised; what was
-/// measured before is stored.
+/// The store cannot be written, a real host cannot be used, the simulator cannot run a cell, or
+/// `stop` was raised; what was measured before is stored.
 pub fn run(
     study: &Study,
     store: &mut Store,
@@ -114,8 +127,12 @@ pub fn run(
     observe: &mut dyn FnMut(Event<'_>),
     stop: &StopFlag,
 ) -> Result<(), CampaignError> {
+    if store.testbed()? == StudyTestbed::Simulator {
+        return simulate(study, store, options, observe, stop);
+    }
+    let selection = Selection { shard: options.shard, simulated: false };
     if let Some(hosts) = study.real_hosts() {
-        if queue(study, store)?.is_empty() {
+        if pending::queue(study, store, selection)?.is_empty() {
             return Ok(());
         }
         let testbed = HostTestbed::connect(hosts, access, stop)?;
@@ -125,6 +142,33 @@ pub fn run(
     let shared = shared(study, options)?;
     store.set_not_set(&shared.missing)?;
     rounds(study, store, options, &shared, observe, stop)
+}
+
+/// Runs a study in the simulator.
+fn simulate(
+    study: &Study,
+    store: &mut Store,
+    options: &Options,
+    observe: &mut dyn FnMut(Event<'_>),
+    stop: &StopFlag,
+) -> Result<(), CampaignError> {
+    if !options.skip_unsupported
+        && let Some(unsupported) = simulated_cell::unsupported(study)
+    {
+        return Err(CampaignError::Unsupported(unsupported));
+    }
+    // It has no sysctls at all.
+    let optional = study.parts.iter().flat_map(|part| &part.plan.optional);
+    store.set_not_set(&optional.map(|one| one.name.clone()).collect())?;
+    let selection = Selection { shard: options.shard, simulated: true };
+    loop {
+        // What a round gave decides whether runs are added to its cells.
+        let queue = pending::queue(study, store, selection)?;
+        if queue.is_empty() {
+            return Ok(());
+        }
+        simulated_study::round(queue, store, options.parallel, observe, stop)?;
+    }
 }
 
 fn rounds(
@@ -137,7 +181,8 @@ fn rounds(
 ) -> Result<(), CampaignError> {
     loop {
         // What a round measured decides whether tests are added to its cells.
-        let queue = queue(study, store)?;
+        let selection = Selection { shard: options.shard, simulated: false };
+        let queue = pending::queue(study, store, selection)?;
         if queue.is_empty() {
             return Ok(());
         }
@@ -197,29 +242,6 @@ fn shared(study: &Study, options: &Options) -> Result<Shared, CampaignError> {
         missing: missing::names(study)?,
         captures: options.captures.as_ref().map(Captures::open).transpose()?,
     })
-}
-
-/// The runs that are not stored; after those of the plan, those to be added to its cells.
-fn queue<'a>(study: &'a Study, store: &Store) -> Result<VecDeque<Job<'a>>, CampaignError> {
-    let mut queue = VecDeque::new();
-    for part in &study.parts {
-        let done = store.done(&part.name)?;
-        let runs = part.plan.runs().into_iter().filter(|run| !done.contains(run));
-        queue.extend(runs.filter_map(|run| job(part, run)));
-    }
-    if queue.is_empty() {
-        for part in study.parts.iter().filter(|part| part.plan.repeats.until.is_some()) {
-            let runs = part.plan.further_runs(&store.runs(&part.name)?);
-            queue.extend(runs.into_iter().filter_map(|run| job(part, run)));
-        }
-    }
-    Ok(queue)
-}
-
-/// A plan is checked as a whole before: every cell is one that can run.
-fn job(part: &Part, run: CellRun) -> Option<Job<'_>> {
-    let test = part.plan.test(&part.plan.cell(run.cell)).ok()?;
-    Some(Job { part, run, test })
 }
 
 fn handle(

@@ -14,14 +14,17 @@
 //! | `start_skew` | run of several real clients: how precisely they began together |
 
 mod read;
+mod rows;
 pub mod untrusted;
+
+pub(crate) use read::{HOSTS, NOT_SET};
 
 use crate::CampaignError;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use host::directory::{Directory, Trust};
 use host::{clock, sysctl};
-use record::{FlowFigures, Measurement, StudyHost, StudyRun};
+use record::{FlowFigures, Measurement, StudyHost, StudyRun, StudyTestbed};
 use rusqlite::{Connection, ErrorCode, OpenFlags, ToSql, params};
 use std::collections::BTreeSet;
 use std::fs::{File, TryLockError};
@@ -63,6 +66,9 @@ const START_SKEW: &str = "
         uncertainty_ms REAL NOT NULL,
         PRIMARY KEY (part, cell, repeat)
     ) STRICT, WITHOUT ROWID;";
+
+/// The property with the testbed's name; stores of earlier versions lack it.
+const TESTBED: &str = "testbed";
 
 /// The name of the file within the study's directory.
 const FILE: &str = "study.db";
@@ -165,9 +171,13 @@ impl Store {
     /// Opens the study of a directory to add to it, or begins one. Only one process can.
     ///
     /// # Errors
-    /// Another plan's results are there, another process is writing, or other users can write
-    /// to the directory.
-    pub fn open(folder: &Path, study: &Study) -> Result<Self, CampaignError> {
+    /// The results of another plan or testbed are there, another process is writing, or other
+    /// users can write to the directory.
+    pub fn open(
+        folder: &Path,
+        study: &Study,
+        testbed: StudyTestbed,
+    ) -> Result<Self, CampaignError> {
         let wrong = |source| CampaignError::Folder { folder: folder.to_owned(), source };
         let folder = std::path::absolute(folder).map_err(wrong)?;
         let directory = Directory::create(&folder, Trust::Owner).map_err(wrong)?;
@@ -189,19 +199,27 @@ impl Store {
             connection.pragma_update(None, "synchronous", "FULL")
         })?;
         if store.version()? == 0 {
-            store.begin(study)?;
+            store.begin(study, testbed)?;
         }
         store.check()?;
         store.attempt(untrusted::allow_writing)?;
         if store.study()? != *study {
             return Err(CampaignError::OtherPlan { folder });
         }
+        let stored = store.testbed()?;
+        if stored != testbed {
+            return Err(CampaignError::OtherTestbed { folder, stored });
+        }
         Ok(store)
     }
 
     /// Writes what is known before the first run, at once or not at all.
-    fn begin(&mut self, study: &Study) -> Result<(), CampaignError> {
-        let host = host_facts();
+    fn begin(&mut self, study: &Study, testbed: StudyTestbed) -> Result<(), CampaignError> {
+        let host = match testbed {
+            StudyTestbed::Lab | StudyTestbed::Hosts => host_facts(),
+            // The same on every machine.
+            StudyTestbed::Simulator => "none: simulated in virtual time".to_owned(),
+        };
         self.attempt(|connection| {
             let transaction = connection.transaction()?;
             transaction.execute_batch(&tables(SCHEMA))?;
@@ -211,6 +229,7 @@ impl Store {
                 ("form", form(study.quick)),
                 ("version", env!("CARGO_PKG_VERSION")),
                 ("host", &host),
+                (TESTBED, testbed.name()),
             ] {
                 transaction.execute("INSERT INTO study VALUES (?1, ?2)", params![name, value])?;
             }
@@ -248,8 +267,8 @@ impl Store {
     pub(crate) fn set_not_set(&mut self, names: &BTreeSet<String>) -> Result<(), CampaignError> {
         let names = serde_json::json!(names).to_string();
         self.attempt(|connection| {
-            let sql = "INSERT OR REPLACE INTO study VALUES ('not_set', ?1)";
-            connection.execute(sql, [names]).map(drop)
+            let sql = "INSERT OR REPLACE INTO study VALUES (?1, ?2)";
+            connection.execute(sql, [NOT_SET, &names]).map(drop)
         })
     }
 
@@ -260,8 +279,8 @@ impl Store {
     pub(crate) fn set_hosts(&mut self, hosts: &[StudyHost]) -> Result<(), CampaignError> {
         let hosts = serde_json::json!(hosts).to_string();
         self.attempt(|connection| {
-            let sql = "INSERT OR REPLACE INTO study VALUES ('hosts', ?1)";
-            connection.execute(sql, [hosts]).map(drop)
+            let sql = "INSERT OR REPLACE INTO study VALUES (?1, ?2)";
+            connection.execute(sql, [HOSTS, &hosts]).map(drop)
         })
     }
 

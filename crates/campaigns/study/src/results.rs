@@ -42,6 +42,7 @@ impl Study {
             took_s: all().map(|run| run.took_s).sum(),
             test_s: all().map(|run| run.test_s).sum(),
             not_set: Vec::new(),
+            testbed: self.testbed(),
             hosts: Vec::new(),
             start_skew: all()
                 .filter(|run| run.status == RunStatus::Valid)

@@ -3,6 +3,7 @@
 use crate::plan::{Plan, PlanError};
 use crate::program::Program;
 use crate::real_hosts::RealHosts;
+use record::StudyTestbed;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -49,6 +50,18 @@ impl Study {
     #[must_use]
     pub fn real_hosts(&self) -> Option<&RealHosts> {
         self.parts.iter().find_map(|part| part.plan.real_hosts.as_ref())
+    }
+
+    /// Where it runs unless it is simulated.
+    #[must_use]
+    pub fn testbed(&self) -> StudyTestbed {
+        if self.real_hosts().is_some() { StudyTestbed::Hosts } else { StudyTestbed::Lab }
+    }
+
+    /// The number of cells of all parts.
+    #[must_use]
+    pub fn cells(&self) -> usize {
+        self.parts.iter().map(|part| part.plan.cells()).sum()
     }
 
     /// The number of runs.

@@ -80,7 +80,7 @@ fn own() -> &'static [u8] {
         let made = || -> Option<Vec<u8>> {
             let folder = tempfile::tempdir().ok()?;
             let study = Study::of_plan("s", PLAN, false).ok()?;
-            drop(Store::open(&folder.path().join("s"), &study).ok()?);
+            drop(Store::open(&folder.path().join("s"), &study, record::StudyTestbed::Lab).ok()?);
             let file = folder.path().join("s/study.db");
             let connection = Connection::open(&file).ok()?;
             connection.pragma_update(None, "journal_mode", "DELETE").ok()?;

@@ -92,6 +92,8 @@ pub enum Request {
     Study(study::StudyRequest),
     /// The report of a study that ran, or is running.
     StudyReport(study::StudyReportRequest),
+    /// Join the results of a study's shards.
+    StudyMerge(study::StudyMergeRequest),
     /// Two studies compared.
     StudyCompare(study::StudyCompareRequest),
     /// The runs of a study as a table, or its plots.
@@ -289,6 +291,7 @@ impl Request {
             Request::LabExec(request) => request.check()?,
             Request::LabSet(request) => request.check()?,
             Request::StudyReport(_)
+            | Request::StudyMerge(_)
             | Request::StudyCompare(_)
             | Request::StudyExport(_)
             | Request::StudyList => {}
@@ -410,6 +413,7 @@ pub fn run(
             })
         }
         Request::StudyReport(request) => Document::Study(study::report(&request)?),
+        Request::StudyMerge(request) => Document::Study(study::merge(&request)?),
         Request::StudyCompare(request) => Document::StudyCompare(study::compare(&request)?),
         Request::StudyExport(request) => Document::StudyExport(study::export(&request)?),
         Request::StudyList => Document::StudyList(study::list()),

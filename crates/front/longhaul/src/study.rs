@@ -16,11 +16,13 @@
 //! }
 //! ```
 
+mod merge;
 mod pages;
 mod request;
 mod results;
 mod run;
 
+pub use merge::{StudyMergeRequest, merge};
 pub use request::{StudyHostAccess, StudyPlan, StudyRequest};
 pub use results::{
     ExportForm, Exported, StudyCompareRequest, StudyExportRequest, StudyReportRequest, compare,

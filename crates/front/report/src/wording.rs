@@ -16,6 +16,10 @@ pub(crate) const REAL_HOSTS: &str = "no lab emulated the path, so nothing certif
                                      cell's finding names them where the kernel's samples show \
                                      them";
 
+/// What a study's results are that no test has measured.
+pub(crate) const SIMULATED: &str = "simulated in virtual time, not measured: no run depends on the \
+                                    machine, and hosts limit nothing";
+
 /// A real host of a study.
 pub(crate) fn study_host(host: &StudyHost) -> String {
     let mut text = format!("{} {}", host.role, host.name);

@@ -1,15 +1,21 @@
 //! Reading a store, whoever wrote it.
 
 use super::untrusted::{self, MAX_TEXT, MAX_VALUE};
-use super::{FILE, SCHEMA, SINCE, Store, WITH_START_SKEW, classified, form, signed};
+use super::{FILE, SCHEMA, SINCE, Store, TESTBED, WITH_START_SKEW, classified, form, signed};
 use crate::CampaignError;
 use flate2::read::GzDecoder;
-use record::{FlowFigures, Limit, Measurement, RunStatus, StartSkew, StudyHost, StudyRun};
+use record::{
+    FlowFigures, Limit, Measurement, RunStatus, StartSkew, StudyHost, StudyRun, StudyTestbed,
+};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, limits::Limit as SqlLimit, params};
 use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::Path;
 use study::{CellRun, Part, Study};
+
+/// Properties that only some stores have.
+pub(crate) const NOT_SET: &str = "not_set";
+pub(crate) const HOSTS: &str = "hosts";
 
 /// The most plans of a study.
 const MAX_PARTS: usize = 100;
@@ -125,14 +131,32 @@ impl Store {
         value.map_err(|error| classified(&self.file, &error))
     }
 
+    /// A property that not every store has.
+    pub(crate) fn optional_property(&self, name: &str) -> Result<Option<String>, CampaignError> {
+        let sql = "SELECT value FROM study WHERE name = ?1";
+        let value = self.connection.query_row(sql, [name], |row| row.get(0)).optional();
+        value.map_err(|error| classified(&self.file, &error))
+    }
+
+    /// Where its runs took place.
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub fn testbed(&self) -> Result<StudyTestbed, CampaignError> {
+        let name = self.optional_property(TESTBED)?;
+        let known = |name: String| {
+            let found = StudyTestbed::ALL.into_iter().find(|known| known.name() == name);
+            found.ok_or_else(|| self.damaged("its testbed is unknown"))
+        };
+        name.map_or_else(|| Ok(self.study()?.testbed()), known)
+    }
+
     /// The optional sysctls that the labs did not have; none before the first run.
     ///
     /// # Errors
     /// The file is damaged.
     pub fn not_set(&self) -> Result<Vec<String>, CampaignError> {
-        let sql = "SELECT value FROM study WHERE name = 'not_set'";
-        let text = self.connection.query_row(sql, [], |row| row.get::<_, String>(0)).optional();
-        let text = text.map_err(|error| classified(&self.file, &error))?;
+        let text = self.optional_property(NOT_SET)?;
         let names = text.map_or(Ok(Vec::new()), |text| serde_json::from_str(&text));
         names.map_err(|error| self.damaged(format!("its sysctls that are not set: {error}")))
     }
@@ -142,9 +166,7 @@ impl Store {
     /// # Errors
     /// The file is damaged.
     pub fn hosts(&self) -> Result<Vec<StudyHost>, CampaignError> {
-        let sql = "SELECT value FROM study WHERE name = 'hosts'";
-        let text = self.connection.query_row(sql, [], |row| row.get::<_, String>(0)).optional();
-        let text = text.map_err(|error| classified(&self.file, &error))?;
+        let text = self.optional_property(HOSTS)?;
         let hosts = text.map_or(Ok(Vec::new()), |text| serde_json::from_str(&text));
         let mut hosts: Vec<StudyHost> =
             hosts.map_err(|error| self.damaged(format!("its hosts: {error}")))?;

@@ -20,6 +20,10 @@ fn study() -> Study {
     Study::of_plan("s", PLAN, false).unwrap()
 }
 
+fn open(folder: &Path, study: &Study) -> Result<Store, CampaignError> {
+    Store::open(folder, study, StudyTestbed::Lab)
+}
+
 fn measured(cell: usize, repeat: u32) -> Measured {
     let flow = FlowFigures {
         name: "traffic".to_owned(),
@@ -64,7 +68,7 @@ fn folder() -> (tempfile::TempDir, PathBuf) {
 #[test]
 fn runs_are_read_as_they_were_stored_and_once_only() {
     let (_parent, folder) = folder();
-    let mut store = Store::open(&folder, &study()).unwrap();
+    let mut store = open(&folder, &study()).unwrap();
     store.add("", &measured(1, 2)).unwrap();
     store.add("", &measured(0, 1)).unwrap();
     assert!(store.add("", &measured(0, 1)).is_err(), "a run is stored once");
@@ -73,7 +77,7 @@ fn runs_are_read_as_they_were_stored_and_once_only() {
     assert_eq!(reader.runs("").unwrap(), [measured(0, 1).run, measured(1, 2).run]);
     assert_eq!(reader.study().unwrap(), study());
     drop(store);
-    let store = Store::open(&folder, &study()).unwrap();
+    let store = open(&folder, &study()).unwrap();
     let done: Vec<CellRun> = store.done("").unwrap().into_iter().collect();
     assert_eq!(done, [CellRun { cell: 0, repeat: 1 }, CellRun { cell: 1, repeat: 2 }]);
 }
@@ -83,7 +87,7 @@ fn runs_are_read_as_they_were_stored_and_once_only() {
 fn earlier_versions_are_read_and_continued() {
     for version in 1..SCHEMA {
         let (_parent, folder) = folder();
-        drop(Store::open(&folder, &study()).unwrap());
+        drop(open(&folder, &study()).unwrap());
         let earlier = tables(version);
         assert_ne!(earlier, tables(version + 1));
         let flow = earlier.split(';').find(|sql| sql.contains("TABLE flow")).unwrap();
@@ -93,7 +97,7 @@ fn earlier_versions_are_read_and_continued() {
         );
         file.execute_batch(&begin).unwrap();
         drop(file);
-        let mut store = Store::open(&folder, &study()).unwrap();
+        let mut store = open(&folder, &study()).unwrap();
         store.add("", &measured(0, 1)).unwrap();
         let mut expected = measured(0, 1).run;
         expected.start_skew = None;
@@ -116,22 +120,22 @@ fn earlier_versions_are_read_and_continued() {
 #[test]
 fn one_process_adds_runs_and_of_one_plan_only() {
     let (_parent, folder) = folder();
-    let store = Store::open(&folder, &study()).unwrap();
-    let second = Store::open(&folder, &study());
+    let store = open(&folder, &study()).unwrap();
+    let second = open(&folder, &study());
     assert!(matches!(second, Err(CampaignError::Busy { .. })), "{second:?}");
     drop(store);
     let other = Study::of_plan("s", &PLAN.replace("1MiB", "2MiB"), false).unwrap();
-    let refused = Store::open(&folder, &other);
+    let refused = open(&folder, &other);
     assert!(matches!(refused, Err(CampaignError::OtherPlan { .. })), "{refused:?}");
     let quick = Study::of_plan("s", PLAN, true).unwrap();
-    assert!(matches!(Store::open(&folder, &quick), Err(CampaignError::OtherPlan { .. })));
+    assert!(matches!(open(&folder, &quick), Err(CampaignError::OtherPlan { .. })));
 }
 
 #[test]
 fn a_file_that_is_no_store_of_ours_is_refused() {
     let (_parent, folder) = folder();
     assert!(matches!(Store::read(&folder), Err(CampaignError::NoStudy { .. })));
-    drop(Store::open(&folder, &study()).unwrap());
+    drop(open(&folder, &study()).unwrap());
     let change = |sql: &str| {
         Connection::open(folder.join(FILE)).unwrap().execute_batch(sql).unwrap();
         Store::read(&folder).map(|_| ()).unwrap_err()
@@ -166,7 +170,7 @@ fn read_all(folder: &Path) -> Result<usize, CampaignError> {
 
 /// A study with so many runs, in one file that no process has open.
 fn stored(folder: &Path, runs: u32) {
-    let mut store = Store::open(folder, &study()).unwrap();
+    let mut store = open(folder, &study()).unwrap();
     store.connection.pragma_update(None, "synchronous", "OFF").unwrap();
     for repeat in 0..runs {
         store.add("", &measured(0, repeat)).unwrap();
@@ -271,6 +275,6 @@ fn a_directory_that_others_can_write_to_is_refused() {
     let (_parent, folder) = folder();
     std::fs::create_dir(&folder).unwrap();
     std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o777)).unwrap();
-    let refused = Store::open(&folder, &study());
+    let refused = open(&folder, &study());
     assert!(matches!(refused, Err(CampaignError::Folder { .. })), "{refused:?}");
 }

@@ -26,6 +26,7 @@ Examples:
   longhaul study run edge-cloud --quick           one of them, in its short form
   longhaul study check window.toml                cells, runs and time of a plan
   longhaul study run window.toml --out results    run it; again: resume it
+  longhaul study run window.toml --in sim         simulate it in virtual time
   longhaul study report results --html page.html
   longhaul study compare cubic.study bbr.study    the difference, cell by cell
   longhaul study compare cubic.study bbr.study --html differ.html
@@ -50,6 +51,7 @@ enum StudyVerb {
     Run(run::RunArgs),
     Report(results::ReportArgs),
     Compare(results::CompareArgs),
+    Merge(results::MergeArgs),
     Export(results::ExportArgs),
     List(ListArgs),
 }
@@ -93,6 +95,7 @@ pub(crate) fn run(args: &StudyArgs, console: &mut Console) -> Outcome {
         StudyVerb::Run(args) => run::run(args, console),
         StudyVerb::Report(args) => results::report(args, console),
         StudyVerb::Compare(args) => results::compare(args, console),
+        StudyVerb::Merge(args) => results::merge(args, console),
         StudyVerb::Export(args) => results::export(args, console),
         StudyVerb::List(args) => list(args, console),
     }

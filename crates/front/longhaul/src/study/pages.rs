@@ -7,7 +7,7 @@ use crate::{Fault, Problem};
 use campaign::Store;
 use host::directory::{Directory, Trust};
 use host::output_file;
-use record::{Finding, Measurement, RunStatus, StudyRun};
+use record::{Finding, Measurement, RunStatus, StudyRun, StudyTestbed};
 use report::html::{self, Page, StudyPage};
 use std::io::ErrorKind;
 use std::path::Path;
@@ -128,5 +128,9 @@ fn command(results: &Results) -> String {
         study.name.clone()
     };
     let quick = if study.quick { " --quick" } else { "" };
-    format!("longhaul study run {plan}{quick}")
+    let testbed = match results.report.testbed {
+        StudyTestbed::Lab | StudyTestbed::Hosts => "",
+        StudyTestbed::Simulator => " --in sim",
+    };
+    format!("longhaul study run {plan}{quick}{testbed}")
 }

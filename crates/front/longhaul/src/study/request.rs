@@ -2,9 +2,11 @@
 
 use crate::{Fault, Field, Problem};
 use campaign::{CaptureOptions, HostAccess, Options};
+use record::StudyTestbed;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
-use study::{BuiltIn, Study};
+use std::thread;
+use study::{BuiltIn, Shard, Study};
 use units::ByteCount;
 
 /// A study to run, or to resume.
@@ -21,9 +23,18 @@ pub struct StudyRequest {
     /// Maximum attempts to get a valid run, 1 to 100.
     #[serde(default = "attempts")]
     pub attempts: u32,
-    /// True to run one cell at a time, even where the machine can run two.
+    /// True to run one cell at a time, even where the machine can run more.
     #[serde(default)]
     pub serial: bool,
+    /// Where it runs; `None`: between the plan's hosts, or else in labs.
+    #[serde(default)]
+    pub testbed: Option<StudyTestbed>,
+    /// The cells to run, every N-th one; `None`: all of them.
+    #[serde(default)]
+    pub shard: Option<Shard>,
+    /// True to leave out the cells that the simulator cannot run.
+    #[serde(default)]
+    pub skip_unsupported: bool,
     /// True if the programs that the plan brings may run: in the lab's hosts, as nobody if root
     /// runs the study, otherwise as its user.
     #[serde(default)]
@@ -125,6 +136,9 @@ impl StudyRequest {
             quick: false,
             attempts: attempts(),
             serial: false,
+            testbed: None,
+            shard: None,
+            skip_unsupported: false,
             allow_commands: false,
             allow_sysctls: false,
             capture: None,
@@ -142,7 +156,12 @@ impl StudyRequest {
             let what = format!("{} attempts", self.attempts);
             return Err(Problem::field(Field::Attempts, what, "1 to 100"));
         }
+        self.check_testbed(&study)?;
+        self.check_shard(&study)?;
         self.check_folder(&study)?;
+        if self.runs_in(&study) == StudyTestbed::Simulator {
+            return Ok(());
+        }
         if !self.allow_commands && study.programs().iter().any(|program| !program.built_in) {
             let accepted = "consent, after reading them";
             return Err(Problem::field(Field::AllowCommands, "the plan runs programs", accepted));
@@ -164,7 +183,58 @@ impl StudyRequest {
     /// Returns true if it runs in labs, so that it needs a sandbox.
     #[must_use]
     pub fn needs_sandbox(&self) -> bool {
-        self.plan.study(self.quick).is_ok_and(|study| study.real_hosts().is_none())
+        self.plan.study(self.quick).is_ok_and(|study| self.runs_in(&study) == StudyTestbed::Lab)
+    }
+
+    /// Where the study of its plan runs.
+    #[must_use]
+    pub fn runs_in(&self, study: &Study) -> StudyTestbed {
+        self.testbed.unwrap_or(study.testbed())
+    }
+
+    /// Checks that the study can run where it is to.
+    ///
+    /// # Errors
+    /// Hosts without a plan of hosts and the reverse, and cells that the simulator cannot run.
+    pub fn check_testbed(&self, study: &Study) -> Result<(), Problem> {
+        let testbed = self.runs_in(study);
+        if testbed != StudyTestbed::Simulator {
+            if testbed != study.testbed() {
+                let problem = "only a plan with [hosts] runs between real hosts, and only there";
+                let own = study.testbed().name();
+                return Err(Problem::field(Field::Testbed, problem, format!("{own} or simulator")));
+            }
+            if self.skip_unsupported {
+                let problem = "only the simulator leaves cells out";
+                return Err(Problem::field(Field::SkipUnsupported, problem, "nothing"));
+            }
+            return Ok(());
+        }
+        if self.capture.is_some() {
+            let problem = "captures work in labs only, and this study runs in the simulator";
+            return Err(Problem::field(Field::Capture, problem, "nothing"));
+        }
+        match campaign::unsupported(study) {
+            Some(found) if !self.skip_unsupported || found.cells == found.all => {
+                Err(Problem::new(Fault::Request, found).with(Field::Testbed, "lab"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks that every shard has a cell.
+    fn check_shard(&self, study: &Study) -> Result<(), Problem> {
+        let Some(shard) = self.shard else { return Ok(()) };
+        let (shards, cells) = (shard.count(), study.cells());
+        if study.real_hosts().is_some() {
+            let problem = "a study between real hosts runs as a whole";
+            return Err(Problem::field(Field::Shard, problem, "nothing"));
+        }
+        if shards > cells {
+            let problem = format!("{shards} shards of a study that has {cells} cells");
+            return Err(Problem::field(Field::Shard, problem, format!("at most {cells} shards")));
+        }
+        Ok(())
     }
 
     /// Checks the directory: the files of programs, and disks, cover /dev/shm while a study runs.
@@ -177,7 +247,8 @@ impl StudyRequest {
         let folder = std::path::absolute(&self.folder).map_err(|error| wrong(error.to_string()))?;
         // Of a directory that is yet to be made, the ones above it.
         let real = folder.ancestors().find_map(|above| above.canonicalize().ok());
-        let covers = !study.programs().is_empty() || study.sends_files();
+        let in_lab = self.runs_in(study) == StudyTestbed::Lab;
+        let covers = in_lab && !study.programs().is_empty() || in_lab && study.sends_files();
         if covers && real.is_some_and(|real| real.starts_with(COVERED)) {
             let problem = format!("a study with programs or files cannot write below {COVERED}");
             return Err(wrong(problem).with(Field::Folder, ""));
@@ -185,11 +256,18 @@ impl StudyRequest {
         Ok(())
     }
 
-    pub(super) fn options(&self) -> Options {
+    pub(super) fn options(&self, study: &Study) -> Options {
+        let parallel = match self.runs_in(study) {
+            _ if self.serial => 1,
+            StudyTestbed::Simulator => cores(),
+            StudyTestbed::Lab | StudyTestbed::Hosts => 2,
+        };
         let capture = |max_size| CaptureOptions { folder: self.folder.clone(), max_size };
         Options {
             attempts: self.attempts,
-            parallel: if self.serial { 1 } else { 2 },
+            parallel,
+            shard: self.shard,
+            skip_unsupported: self.skip_unsupported,
             captures: self.capture.map(capture),
         }
     }
@@ -205,6 +283,12 @@ impl StudyRequest {
     pub fn page(&self) -> PathBuf {
         page(&self.folder)
     }
+}
+
+/// Cores that this process may use.
+fn cores() -> u32 {
+    let cores = thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    u32::try_from(cores).unwrap_or(u32::MAX)
 }
 
 pub(super) fn page(folder: &Path) -> PathBuf {
@@ -242,6 +326,42 @@ mod tests {
         assert_eq!(field(&StudyRequest { attempts: 0, ..request.clone() }), Some(Field::Attempts));
         let wrong = StudyRequest { plan: text("question = 1"), ..request };
         assert!(wrong.check().unwrap_err().message.starts_with("plan.toml, "));
+    }
+
+    #[test]
+    fn the_simulator_refuses_what_it_cannot_run() {
+        let simulated = |plan: &str| StudyRequest {
+            testbed: Some(StudyTestbed::Simulator),
+            ..StudyRequest::new(text(plan), "results")
+        };
+        let request = simulated(PLAN);
+        assert_eq!(request.check(), Ok(()));
+        assert!(!request.needs_sandbox());
+        let controls = PLAN.replace("streams = [1, 2]", "congestion = [\"cubic\", \"none\"]");
+        let mixed = simulated(&controls);
+        assert_eq!(field(&mixed), Some(Field::Testbed));
+        let message = mixed.check().unwrap_err().to_string();
+        assert!(message.contains("1 of 2 cells (the first, congestion=none"), "{message}");
+        let skipping = StudyRequest { skip_unsupported: true, ..mixed };
+        assert_eq!(skipping.check(), Ok(()));
+        let none = simulated(&PLAN.replace("[traffic]", "[traffic]\nprotocol = \"udt\""));
+        assert_eq!(field(&StudyRequest { skip_unsupported: true, ..none }), Some(Field::Testbed));
+        let capture = Some(ByteCount::from_bytes(1000));
+        assert_eq!(field(&StudyRequest { capture, ..request.clone() }), Some(Field::Capture));
+        let in_lab = StudyRequest { testbed: None, skip_unsupported: true, ..request.clone() };
+        assert_eq!(field(&in_lab), Some(Field::SkipUnsupported));
+        let hosts = StudyRequest { testbed: Some(StudyTestbed::Hosts), ..request };
+        assert_eq!(field(&hosts), Some(Field::Testbed));
+    }
+
+    #[test]
+    fn every_shard_has_a_cell() {
+        let sharded = |shard: &str| StudyRequest {
+            shard: Some(shard.parse().unwrap()),
+            ..StudyRequest::new(text(PLAN), "results")
+        };
+        assert_eq!(sharded("2/2").check(), Ok(()));
+        assert_eq!(field(&sharded("1/3")), Some(Field::Shard));
     }
 
     #[test]

@@ -82,6 +82,7 @@ impl Results {
         let runs: Vec<Vec<StudyRun>> = runs.collect::<Result<_, _>>().map_err(failed)?;
         let report = StudyReport {
             not_set: store.not_set().map_err(failed)?,
+            testbed: store.testbed().map_err(failed)?,
             hosts: store.hosts().map_err(failed)?,
             ..study.report(&runs, study::trends(&study, &runs))
         };

@@ -5,7 +5,7 @@ use super::pages;
 use super::results::Results;
 use crate::{Fault, Problem, StopFlag};
 use campaign::{CampaignError, Event, Progress, Store};
-use record::{StudyReport, StudyRun};
+use record::{StudyReport, StudyRun, StudyTestbed};
 use serde::{Deserialize, Serialize};
 use study::{CellRun, Part, Study};
 
@@ -104,11 +104,14 @@ pub fn run(
 ) -> Result<StudyReport, Problem> {
     request.check()?;
     let study = request.plan.study(request.quick)?;
-    check_programs(&study)?;
-    let mut store = Store::open(&request.folder, &study)
+    let testbed = request.runs_in(&study);
+    if testbed != StudyTestbed::Simulator {
+        check_programs(&study)?;
+    }
+    let mut store = Store::open(&request.folder, &study, testbed)
         .map_err(|error| Problem::new(Fault::Request, error))?;
     on_event(StudyEvent::Opened);
-    let (options, access) = (request.options(), request.access.access());
+    let (options, access) = (request.options(&study), request.access.access());
     let mut observe = |event: Event<'_>| on_event(StudyEvent::of(&event));
     campaign::run(&study, &mut store, &options, &access, &mut observe, stop).map_err(failed)?;
     let results = Results::of(study, &store)?;
@@ -151,6 +154,7 @@ pub(super) fn failed(error: CampaignError) -> Problem {
     let fault = match error {
         CampaignError::Interrupted => Fault::Interrupted,
         CampaignError::Hosts(_) => Fault::Peer,
+        CampaignError::Unsupported(_) => Fault::Request,
         _ => Fault::Internal,
     };
     Problem::new(fault, error)

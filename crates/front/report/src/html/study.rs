@@ -20,7 +20,9 @@ use super::{CSS, markup::Markup};
 use crate::{study_sources, wording};
 use chart::Chart;
 use part_plot::{PartPlot, Plotted};
-use record::{PlotKind, StudyPart, StudyPlot, StudyReport, StudyRun, StudyTrend, places};
+use record::{
+    PlotKind, StudyPart, StudyPlot, StudyReport, StudyRun, StudyTestbed, StudyTrend, places,
+};
 
 pub(super) const STYLE: &str = include_str!("study/study.css");
 
@@ -337,7 +339,9 @@ fn conditions(m: &mut Markup, page: &StudyPage<'_>) {
                 let skew = page.report.start_skew.as_ref().map(wording::start_skew);
                 let skew = skew.iter().map(|text| ("Start skew", text.as_str()));
                 let real = (!hosts.is_empty()).then_some(("Validity", wording::REAL_HOSTS));
-                let more = not_set.chain(of_hosts).chain(skew).chain(real);
+                let simulated = (page.report.testbed == StudyTestbed::Simulator)
+                    .then_some(("Testbed", wording::SIMULATED));
+                let more = not_set.chain(of_hosts).chain(skew).chain(real).chain(simulated);
                 for (name, text) in rows.into_iter().chain(more) {
                     m.row(&name, [&text]);
                 }

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::foremost::{foremost, of_each_factor};
 use crate::{study_sources, untrusted::clean, wording};
-use record::{StudyCell, StudyPart, StudyReport, StudyTrend, places};
+use record::{StudyCell, StudyPart, StudyReport, StudyTestbed, StudyTrend, places};
 use units::{BitRate, percent};
 
 /// Column of the texts.
@@ -63,6 +63,9 @@ pub fn study(report: &StudyReport, style: &Style) -> String {
         row("", &format!("{more} more on the page (--html) and in --json"));
     }
     row("runs", &runs(report));
+    if report.testbed == StudyTestbed::Simulator {
+        row("testbed", wording::SIMULATED);
+    }
     if !report.not_set.is_empty() {
         row("not set", &clean(&format!("{}: {}", report.not_set.join(", "), wording::NOT_SET)));
     }

@@ -140,6 +140,7 @@ pub(crate) fn results(
         took_s: 20.0,
         test_s: 18.0,
         not_set: vec![HOSTILE.to_owned()],
+        testbed: record::StudyTestbed::Hosts,
         hosts: vec![StudyHost {
             name: HOSTILE.to_owned(),
             role: HOSTILE.to_owned(),

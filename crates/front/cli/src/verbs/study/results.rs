@@ -5,7 +5,8 @@ use crate::failure::{Code, DONE, FAILED, Failure, NOT_VALID, Outcome};
 use crate::output_path::OutputPath;
 use clap::Args;
 use longhaul::study::{
-    self, ExportForm, Exported, StudyCompareRequest, StudyExportRequest, StudyReportRequest,
+    self, ExportForm, Exported, StudyCompareRequest, StudyExportRequest, StudyMergeRequest,
+    StudyReportRequest,
 };
 use record::{StudyReport, StudyTrend};
 use report::terminal::{self, Style};
@@ -49,6 +50,26 @@ pub(super) struct CompareArgs {
     #[arg(long, value_name = "FILE")]
     html: Option<OutputPath>,
     /// Print the comparison as JSON
+    #[arg(long, short = 'J')]
+    json: bool,
+}
+
+/// Join the results of a study's shards into a new directory
+///
+/// Runs are stored in the order in which one process would have run them. Directories of another
+/// study, form, testbed or version, and runs that differ between two of them, are refused.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  longhaul study merge zoo-1of2.study zoo-2of2.study --into zoo.study")]
+pub(super) struct MergeArgs {
+    /// Directories with the shards' results, 2 to 256
+    #[arg(value_name = "DIR", required = true, num_args = 2..)]
+    folders: Vec<PathBuf>,
+    /// New directory for the joined results
+    #[arg(long, value_name = "DIR")]
+    into: OutputPath,
+    /// Print the report as JSON
     #[arg(long, short = 'J')]
     json: bool,
 }
@@ -139,6 +160,16 @@ pub(super) fn compare(args: &CompareArgs, console: &mut Console) -> Outcome {
         terminal::study_comparison(&comparison, &console.out)
     });
     Ok(DONE)
+}
+
+pub(super) fn merge(args: &MergeArgs, console: &mut Console) -> Outcome {
+    let request =
+        StudyMergeRequest { folders: args.folders.clone(), into: args.into.to_path_buf() };
+    let report = study::merge(&request)?;
+    console.print(&shown(&report, args.json, &console.out)?);
+    let (count, into) = (request.folders.len(), request.into.display());
+    console.say(&format!("{count} directories merged into {into}"));
+    Ok(code(&report))
 }
 
 pub(super) fn export(args: &ExportArgs, console: &mut Console) -> Outcome {

@@ -7,19 +7,19 @@ use crate::console::Console;
 use crate::failure::{DONE, Failure, Outcome};
 use crate::output_path::OutputPath;
 use crate::{inside, stop};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use longhaul::study::{StudyEvent, StudyRequest};
-use record::{RunStatus, StudyProgram, StudyRun};
+use record::{RunStatus, StudyProgram, StudyRun, StudyTestbed};
 use report::terminal;
 use report::untrusted::clean;
 use std::path::{Path, PathBuf};
-use study::Study;
+use study::{Shard, Study};
 use units::{BitRate, ByteCount};
 
-/// Run a study in emulated labs or between real hosts, or resume one
+/// Run a study in emulated labs, between real hosts or in the simulator
 ///
 /// Each cell runs in its own lab inside this machine or, if the plan has [hosts], between those
-/// hosts over your ssh. Each result is stored before the next run begins: to resume a study
+/// hosts over your ssh, or, with --in sim, in the simulator's virtual time. Each result is stored before the next run begins: to resume a study
 /// that was stopped or killed, repeat the command. Runs in which the machine could not emulate
 /// the path are repeated, and marked invalid if they remain so.
 #[derive(Debug, Args)]
@@ -27,6 +27,8 @@ use units::{BitRate, ByteCount};
 Examples:
   longhaul study run edge-cloud --quick          a built-in study, its short form
   longhaul study run window.toml --out results    a plan of your own; again: resume it
+  longhaul study run window.toml --in sim         in virtual time, on all cores
+  longhaul study run window.toml --in sim --shard 2/8
   longhaul study run window.toml --dry-run")]
 pub(super) struct RunArgs {
     /// The plan, a TOML file, or the name of a built-in study
@@ -53,6 +55,15 @@ pub(super) struct RunArgs {
     /// Run one cell at a time [default: two where both together load the machine lightly]
     #[arg(long)]
     serial: bool,
+    /// Where to run [default: in labs, or between the plan's hosts]
+    #[arg(long = "in", value_name = "TESTBED")]
+    testbed: Option<InTestbed>,
+    /// Run every N-th cell, from the I-th on, for many machines: I/N
+    #[arg(long, value_name = "I/N")]
+    shard: Option<Shard>,
+    /// Leave out the cells that the simulator cannot run
+    #[arg(long)]
+    skip_unsupported: bool,
     /// Run the programs of the plan without asking
     ///
     /// They run on the lab's hosts: as nobody if root runs the study, otherwise as its user.
@@ -74,6 +85,24 @@ pub(super) struct RunArgs {
     json: bool,
 }
 
+/// Where a study runs.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum InTestbed {
+    /// In labs
+    Lab,
+    /// In virtual time
+    Sim,
+}
+
+impl From<InTestbed> for StudyTestbed {
+    fn from(testbed: InTestbed) -> Self {
+        match testbed {
+            InTestbed::Lab => StudyTestbed::Lab,
+            InTestbed::Sim => StudyTestbed::Simulator,
+        }
+    }
+}
+
 impl RunArgs {
     fn is_quick(&self) -> bool {
         self.quick && !self.full
@@ -83,6 +112,18 @@ impl RunArgs {
 pub(super) fn run(args: &RunArgs, console: &mut Console) -> Outcome {
     let plan = super::find(&args.plan, args.only.as_deref())?;
     let study = plan.study(args.is_quick())?;
+    let folder = args.out.as_deref().map_or_else(|| default_folder(&study, args), Path::to_owned);
+    let mut request = StudyRequest {
+        quick: args.is_quick(),
+        attempts: args.attempts,
+        serial: args.serial,
+        testbed: args.testbed.map(StudyTestbed::from),
+        shard: args.shard,
+        skip_unsupported: args.skip_unsupported,
+        capture: args.pcap.then_some(args.pcap_max),
+        ..StudyRequest::new(plan, folder)
+    };
+    request.check_testbed(&study)?;
     if args.dry_run {
         super::show_plan(&study, args.json, console)?;
         return Ok(DONE);
@@ -92,14 +133,9 @@ pub(super) fn run(args: &RunArgs, console: &mut Console) -> Outcome {
             "--pcap works in labs only; between real hosts, run longhaul capture on one of them",
         ));
     }
-    let folder = args.out.as_deref().map_or_else(|| default_folder(&study, args), Path::to_owned);
-    let mut request = StudyRequest {
-        quick: args.is_quick(),
-        attempts: args.attempts,
-        serial: args.serial,
-        capture: args.pcap.then_some(args.pcap_max),
-        ..StudyRequest::new(plan, folder)
-    };
+    if request.runs_in(&study) == StudyTestbed::Simulator {
+        return run_inside(&request, &study, args.json, console);
+    }
     request.check_folder(&study)?;
     request.allow_commands = allowed(args, &study, console)?;
     request.allow_sysctls = request.allow_commands && hosts::allowed(&args.hosts, &study, console)?;
@@ -130,12 +166,13 @@ fn allowed(args: &RunArgs, study: &Study, console: &mut Console) -> Result<bool,
 fn default_folder(study: &Study, args: &RunArgs) -> PathBuf {
     let quick = if args.is_quick() { "-quick" } else { "" };
     let only = args.only.as_ref().map_or(String::new(), |only| format!("-{only}"));
-    PathBuf::from(format!("{}{quick}{only}.study", study.name))
+    let shard = args.shard.map_or(String::new(), |shard| format!("-{}", shard.file_name()));
+    PathBuf::from(format!("{}{quick}{only}{shard}.study", study.name))
 }
 
 fn run_inside(request: &StudyRequest, study: &Study, json: bool, console: &mut Console) -> Outcome {
     let stop = stop::on_signals();
-    let mut show = Show { console, study, folder: &request.folder };
+    let mut show = Show { console, study, request };
     let report = longhaul::study::run(request, &mut |event| show.event(&event), &stop);
     console.clear();
     let report = report?;
@@ -151,14 +188,20 @@ fn run_inside(request: &StudyRequest, study: &Study, json: bool, console: &mut C
 struct Show<'a> {
     console: &'a mut Console,
     study: &'a Study,
-    folder: &'a Path,
+    request: &'a StudyRequest,
 }
 
 impl Show<'_> {
     fn introduce(&mut self) {
-        let Show { study, folder, .. } = *self;
-        let about = report::long_time(study.estimate().as_secs_f64());
+        let Show { study, request, .. } = *self;
         self.console.say(&study.question);
+        let (runs, folder) = (study.runs(), request.folder.display());
+        let shard = request.shard.map_or(String::new(), |shard| format!(", of which shard {shard}"));
+        if request.runs_in(study) == StudyTestbed::Simulator {
+            let what = "Each run is simulated in virtual time.";
+            return self.console.say(&format!("{runs} runs in {folder}{shard}. {what}"));
+        }
+        let about = report::long_time(study.estimate().as_secs_f64());
         let what = match study.real_hosts() {
             None => "Each run uses an emulated lab inside this machine.".to_owned(),
             Some(hosts) => format!(
@@ -167,8 +210,7 @@ impl Show<'_> {
                 hosts.server_names().join(", ")
             ),
         };
-        let (runs, folder) = (study.runs(), folder.display());
-        self.console.say(&format!("{runs} runs in {folder}, about {about} in total. {what}"));
+        self.console.say(&format!("{runs} runs in {folder}{shard}, about {about} in total. {what}"));
     }
 
     fn event(&mut self, event: &StudyEvent) {
