@@ -8,11 +8,12 @@ mod http_buffers;
 mod netherlight;
 mod runs;
 mod understanding;
+mod zoo;
 
 use crate::documents::Document;
 use crate::plan::PlanError;
 use crate::study::{Part, Study};
-use record::{PublishedValue, StudyRun, StudyTrend};
+use record::{PublishedValue, StudyRun, StudyTestbed, StudyTrend};
 use runs::Runs;
 
 /// A study that comes with the program.
@@ -24,6 +25,8 @@ pub struct BuiltIn {
     pub question: &'static str,
     /// The document that it repeats.
     pub document: &'static Document,
+    /// Where it runs unless the user chooses.
+    pub testbed: StudyTestbed,
     /// Names and plans of its parts, in the order of running.
     parts: &'static [(&'static str, &'static str)],
     /// The results that it checks.
@@ -86,6 +89,7 @@ pub const BUILT_IN: &[BuiltIn] = &[
     http_buffers::STUDY,
     understanding::STUDY,
     emulab::STUDY,
+    zoo::STUDY,
 ];
 
 /// A built-in study that is not available as asked for.
@@ -130,7 +134,7 @@ impl BuiltIn {
         let wanted = |name: &str| needed.as_ref().is_none_or(|parts| parts.contains(&name));
         let parts = self.parts.iter().filter(|(name, _)| wanted(name));
         let parts = parts.map(|(name, text)| {
-            let part = Part::parse(name, text, quick);
+            let part = Part::parse(name, &zoo::with_controls(text), quick);
             part.map_err(|error| BuiltInError::Part { name: (*name).to_owned(), error })
         });
         Ok(Study {
@@ -156,7 +160,8 @@ impl BuiltIn {
 pub fn trends(study: &Study, runs: &[Vec<StudyRun>]) -> Vec<StudyTrend> {
     let Some(built_in) = BuiltIn::named(&study.name) else { return Vec::new() };
     let is_built_in = |part: &Part| {
-        built_in.parts.iter().any(|(name, text)| part.name == *name && part.text == *text)
+        let is_text = |text| part.text == zoo::with_controls(text);
+        built_in.parts.iter().any(|(name, text)| part.name == *name && is_text(text))
     };
     if !study.parts.iter().all(is_built_in) {
         return Vec::new();

@@ -81,6 +81,7 @@ mod tests {
         "study compare first",
         "study compare second",
         "study export folder",
+        "study merge folders",
         "study report folder",
         "study run --token-file",
         "test --compare",

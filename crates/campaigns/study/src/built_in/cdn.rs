@@ -1,7 +1,7 @@
 //! `cdn`: objects from an origin 170 ms away, and from an edge 4 ms away.
 
 use super::runs::Runs;
-use super::{At, BuiltIn, Expected, Measured, Published, Trend};
+use super::{At, BuiltIn, Expected, Measured, Published, StudyTestbed, Trend};
 use crate::documents;
 use model::statistics;
 use record::{FlowFigures, StudyRun};
@@ -12,6 +12,7 @@ pub(super) const STUDY: BuiltIn = BuiltIn {
     name: "cdn",
     document: &documents::THROUGHPUT,
     question: "How long do objects take from an origin 170 ms away, and from an edge 4 ms away?",
+    testbed: StudyTestbed::Lab,
     parts: &[
         ("origin", include_str!("../../plans/cdn/origin.toml")),
         ("edge", include_str!("../../plans/cdn/edge.toml")),

@@ -1,7 +1,7 @@
 //! `edge-cloud`: windows, streams and UDP over 100 Mbit/s and 173 ms (Frankfurt to Las Vegas).
 
 use super::runs::{Runs, mbit, near, seconds};
-use super::{At, BuiltIn, Expected, INFERENCE, Measured, Published, Trend};
+use super::{At, BuiltIn, Expected, INFERENCE, Measured, Published, StudyTestbed, Trend};
 use crate::documents;
 use model::{RenoPath, linux_rto, loss_from_fraction, pftk};
 use record::{FlowFigures, Limit, StudyRun};
@@ -11,6 +11,7 @@ pub(super) const STUDY: BuiltIn = BuiltIn {
     name: "edge-cloud",
     document: &documents::THROUGHPUT,
     question: "What do window, streams and UDP achieve between an edge and a cloud 173 ms apart?",
+    testbed: StudyTestbed::Lab,
     parts: &[
         ("windows", include_str!("../../plans/edge-cloud/windows.toml")),
         ("streams", include_str!("../../plans/edge-cloud/streams.toml")),

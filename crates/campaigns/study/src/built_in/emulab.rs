@@ -6,7 +6,7 @@ mod flows;
 mod udt;
 
 use super::runs::{Runs, mbit};
-use super::{At, BuiltIn, Expected, INFERENCE, Measured, Published, Trend};
+use super::{At, BuiltIn, Expected, INFERENCE, Measured, Published, StudyTestbed, Trend};
 use crate::documents;
 use flows::{FAIR, fair_shares};
 
@@ -14,6 +14,7 @@ pub(super) const STUDY: BuiltIn = BuiltIn {
     name: "emulab",
     document: &documents::COURSE_PROJECT,
     question: "What costs TCP more, loss or delay, and how do flows share a link?",
+    testbed: StudyTestbed::Lab,
     parts: &[
         ("grid", include_str!("../../plans/emulab/grid.toml")),
         ("grid-defaults", include_str!("../../plans/emulab/grid-defaults.toml")),

@@ -2,7 +2,7 @@
 //! Ubuntu's defaults to 2 GB.
 
 use super::runs::{Runs, mbit, near};
-use super::{At, BuiltIn, Expected, INFERENCE, Measured, Published, Trend};
+use super::{At, BuiltIn, Expected, INFERENCE, Measured, Published, StudyTestbed, Trend};
 use crate::documents;
 use model::statistics;
 use record::{FlowFigures, Limit};
@@ -12,6 +12,7 @@ pub(super) const STUDY: BuiltIn = BuiltIn {
     name: "http-buffers",
     document: &documents::HTTP_DOWNLOADS,
     question: "What do a client's TCP buffer limits give an HTTP download at 200 ms?",
+    testbed: StudyTestbed::Lab,
     parts: &[("buffers", include_str!("../../plans/http-buffers/buffers.toml"))],
     trends: &[
         Trend {

@@ -1,7 +1,7 @@
 //! `netherlight`: windows and streams over a lambda from Amsterdam to Chicago.
 
 use super::runs::{Runs, Where, mbit, near};
-use super::{At, BuiltIn, Expected, INFERENCE, Measured, Published, Trend};
+use super::{At, BuiltIn, Expected, INFERENCE, Measured, Published, StudyTestbed, Trend};
 use crate::documents;
 use record::StudyRun;
 use units::{ByteCount, change, percent};
@@ -11,6 +11,7 @@ pub(super) const STUDY: BuiltIn = BuiltIn {
     document: &documents::NETHERLIGHT,
     question: "How do windows, streams and UDP fill a lambda from Amsterdam to Chicago (assumed: OC-12, \
                100 ms)?",
+    testbed: StudyTestbed::Lab,
     parts: &[
         ("pair", include_str!("../../plans/netherlight/pair.toml")),
         ("pair-back", include_str!("../../plans/netherlight/pair-back.toml")),

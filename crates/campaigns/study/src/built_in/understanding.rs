@@ -7,7 +7,7 @@ mod pairs_long;
 mod shares_of_bbr;
 
 use super::runs::{Runs, mbit, near};
-use super::{At, BuiltIn, Expected, INFERENCE, Measured, Published, Trend};
+use super::{At, BuiltIn, Expected, INFERENCE, Measured, Published, StudyTestbed, Trend};
 use crate::documents;
 use units::BitRate;
 
@@ -15,6 +15,7 @@ pub(super) const STUDY: BuiltIn = BuiltIn {
     name: "understanding",
     document: &documents::UNDERSTANDING,
     question: "What do delay, loss and queues make of a fast line?",
+    testbed: StudyTestbed::Lab,
     parts: &[
         ("overhead", include_str!("../../plans/understanding/overhead.toml")),
         ("delay", include_str!("../../plans/understanding/delay.toml")),

@@ -122,3 +122,54 @@ fn programs_of_a_plan_are_shown_and_run_only_when_allowed() {
     assert!(error.contains("sh -c") && error.contains("use --allow-commands"), "{error}");
     assert!(!error.contains('\u{1b}') && !results.exists(), "{error}");
 }
+
+/// `longhaul study ARGS` in a directory, with its exit code, output and errors.
+fn study(folder: &std::path::Path, args: &str) -> (Option<i32>, String, String) {
+    let args: Vec<&str> = ["study"].into_iter().chain(args.split(' ')).collect();
+    let output = crate::program::command(&args).current_dir(folder).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn the_simulator_runs_shards_without_privileges_and_they_are_merged() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = PLAN.replace("100mbit", "5mbit").replace("5s", "1s");
+    fs::write(folder.path().join("plan.toml"), &plan).unwrap();
+    let done = |args: &str| {
+        let (code, text, error) = study(folder.path(), args);
+        assert_eq!(code, Some(0), "{args}: {text}{error}");
+        text + &error
+    };
+    assert!(done("run plan.toml --in sim --out one").contains("simulated in virtual time"));
+    for shard in ["1/2", "2/2"] {
+        done(&format!("run plan.toml --in sim --shard {shard}"));
+    }
+    let text = done("merge plan-1of2.study plan-2of2.study --into merged");
+    assert!(text.contains("12 of 12 done") && text.contains("2 directories merged"), "{text}");
+    let bytes = |name: &str| fs::read(folder.path().join(name).join("study.db")).unwrap();
+    assert!(bytes("one") == bytes("merged"), "the same study.db as one process");
+    let report: Value = serde_json::from_str(&done("report merged --json")).unwrap();
+    assert_eq!(report["testbed"], "simulator");
+}
+
+#[test]
+fn what_the_simulator_and_merge_cannot_do_is_one_line_before_anything_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = PLAN.replace("streams = [1, 2]", "congestion = [\"cubic\", \"no_such\"]");
+    fs::write(folder.path().join("plan.toml"), &plan).unwrap();
+    for (args, expected) in [
+        ("run plan.toml --in sim", "3 of 6 cells (the first, window=64KiB congestion=no_such"),
+        ("run plan.toml --in sim --skip-unsupported --shard 3/7", "at most 6 shards"),
+        ("run plan.toml --shard 0/3", "write I/N"),
+        ("run plan.toml --skip-unsupported", "only the simulator"),
+        ("run plan.toml --in sim --skip-unsupported --pcap", "captures work in labs only"),
+        ("merge one two --into three", "no study"),
+        ("merge one two --into .", "exists"),
+    ] {
+        let (code, _, error) = study(folder.path(), args);
+        assert_eq!(code, Some(2), "{args}: {error}");
+        assert!(error.contains(expected), "{args}: {error}");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "{args}: nothing was written");
+    }
+}

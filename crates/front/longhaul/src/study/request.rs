@@ -26,7 +26,7 @@ pub struct StudyRequest {
     /// True to run one cell at a time, even where the machine can run more.
     #[serde(default)]
     pub serial: bool,
-    /// Where it runs; `None`: between the plan's hosts, or else in labs.
+    /// Where it runs; `None`: where a built-in study or the plan's hosts say, or else in labs.
     #[serde(default)]
     pub testbed: Option<StudyTestbed>,
     /// The cells to run, every N-th one; `None`: all of them.
@@ -189,7 +189,11 @@ impl StudyRequest {
     /// Where the study of its plan runs.
     #[must_use]
     pub fn runs_in(&self, study: &Study) -> StudyTestbed {
-        self.testbed.unwrap_or(study.testbed())
+        let own = match &self.plan {
+            StudyPlan::BuiltIn { name, .. } => BuiltIn::named(name).map(|known| known.testbed),
+            StudyPlan::Text { .. } => None,
+        };
+        self.testbed.or(own).unwrap_or(study.testbed())
     }
 
     /// Checks that the study can run where it is to.

@@ -72,6 +72,7 @@ pub(crate) const CASES: [Case; 50] = [
     case("study compare --html", File, "study compare {study} {study} --html {}"),
     case("study export --parquet", NewDirectory, "study export {study} --parquet {}"),
     case("study export --svg", NewDirectory, "study export {study} --svg {}"),
+    case("study merge --into", NewDirectory, "study merge {study} {study} --into {}"),
     case("study report --html", File, "study report {study} --html {}"),
     case("study run --out", NewDirectory, "study run {plan} --out {}"),
     case("test --html", File, "test 127.0.0.1 -p {port} -t 1 --html {}"),
