@@ -10,7 +10,6 @@
 
 mod connections;
 mod flows;
-mod path_report;
 mod scope;
 
 pub(crate) use scope::refusal;
@@ -41,7 +40,7 @@ pub(crate) fn run(test: &Test, seed: u64, stop: &StopFlag) -> Option<Attempt> {
     if outcome.truncated {
         reasons.push(format!("the simulation ended early, after {} packets", outcome.packets));
     }
-    let report = path_report::of(test, seed, &outcome);
+    let report = twin::path_report(&test.spec, seed, &outcome);
     let took = Duration::from_secs_f64(outcome.measurement.spec.seconds);
     let flows = flows::of(test, &planned, outcome, &report);
     Some(Attempt { reasons, disturbed: false, took, start_skew: None, flows })

@@ -1,7 +1,7 @@
 //! What a simulation shows: each flow's share, the bottleneck, the finding.
 
 use super::prepared::Prepared;
-use super::{SimResult, path_report};
+use super::SimResult;
 use model::statistics::percentile;
 use record::{
     CommandHost, Measurement, NextCommand, PathReport, SIM_SCHEMA, SimBottleneck, SimEnd, SimFlow,
@@ -171,7 +171,7 @@ fn bottleneck(path: &PathReport, outcome: &Outcome) -> SimBottleneck {
         queue_peak_bytes: ByteCount::from_bytes(peak),
         queue_median_ms: ms(median),
         queue_p95_ms: ms(p95),
-        drops: path_report::drops(&outcome.forward),
+        drops: twin::link_drops(&outcome.forward),
         lost: outcome.forward.lost,
         marked: outcome.forward.marked,
     }
