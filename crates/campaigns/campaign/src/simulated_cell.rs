@@ -25,9 +25,6 @@ use tcp::{Acknowledgement, Segments};
 use twin::{Host, Observer, Scenario};
 use units::Nanos;
 
-/// Data packets after which a run ends without a result: a fifth of an hour at 10 Gbit/s.
-const MAX_PACKETS: u64 = 600_000_000;
-
 /// Runs a test once, with the draws of `seed`; `None`: stopped. The same test and seed give the same
 /// result, also its times, which are virtual.
 pub(crate) fn run(test: &Test, seed: u64, stop: &StopFlag) -> Option<Attempt> {
@@ -55,7 +52,7 @@ fn scenario(test: &Test, seed: u64) -> (Scenario, Vec<connections::PlannedFlow>)
     let (connections, planned) = connections::of(test);
     let scenario = Scenario {
         connections,
-        max_packets: MAX_PACKETS,
+        max_packets: scope::most_packets(test),
         ..Scenario::new(forward, reverse, test.planned())
     };
     (scenario, planned)

@@ -2,16 +2,30 @@
 
 use control::Algorithm;
 use problem::Field;
-use record::{Direction, Protocol};
+use record::{Direction, Protocol, ReceiverSample, Sample};
 use std::fmt;
 use study::{Study, Test};
+use twin::ConnectionTruth;
 use units::Rtt;
 
-/// Samples of all streams of a test: they take 0.7 KB each.
-const MAX_SAMPLES: f64 = 500_000.0;
+/// Most memory of a simulated test, bytes; there is one on each core.
+const MAX_MEMORY: f64 = 1e9;
 
-/// Samples of a stream in each second, after the first two.
+/// Most data packets of one: an hour at 10 Gbit/s.
+const MAX_PACKETS: f64 = 3e9;
+
+/// The same over a path that has no rate.
+const MAX_PACKETS_WITHOUT_RATE: u64 = 100_000_000;
+
+/// Samples of a stream: in each second, and in the first two beside those.
 const SAMPLES_PER_SECOND: f64 = 10.0;
+const RAMP_SAMPLES: f64 = 200.0;
+
+/// Memory of a sample of both ends, with the ground truth of its time, and of a packet in flight,
+/// bytes.
+const SAMPLE: f64 =
+    (size_of::<Sample>() + size_of::<ReceiverSample>() + size_of::<ConnectionTruth>()) as f64;
+const PACKET: f64 = 64.0;
 
 /// Why the simulator cannot run a test.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,8 +48,10 @@ pub enum NotSimulated {
     Directions,
     /// Nothing limits its rate.
     Endless,
-    /// It would have more samples than memory allows.
-    Samples,
+    /// It would take more memory than a simulation may.
+    Memory,
+    /// It would send more packets than a simulation may.
+    Packets,
 }
 
 impl fmt::Display for NotSimulated {
@@ -56,9 +72,10 @@ impl fmt::Display for NotSimulated {
             NotSimulated::Endless => {
                 f.write_str("its path has no rate, and neither windows nor bitrates limit it")
             }
-            NotSimulated::Samples => {
-                f.write_str("its streams and its duration give more than 500000 samples")
-            }
+            NotSimulated::Memory => f.write_str(
+                "its samples and its packets in flight would take more than 1 GB of memory",
+            ),
+            NotSimulated::Packets => f.write_str("it would send more than 3 billion packets"),
         }
     }
 }
@@ -154,7 +171,30 @@ pub(crate) fn refusal(test: &Test) -> Option<NotSimulated> {
     if rate.is_none() && !is_windowed && !is_paced {
         return Some(NotSimulated::Endless);
     }
-    let samples =
-        f64::from(test.streams()) * test.planned().as_secs_f64() * SAMPLES_PER_SECOND;
-    (samples > MAX_SAMPLES).then_some(NotSimulated::Samples)
+    too_large(test)
+}
+
+/// The bounds of memory and work.
+fn too_large(test: &Test) -> Option<NotSimulated> {
+    let samples = test.planned().as_secs_f64() * SAMPLES_PER_SECOND + RAMP_SAMPLES;
+    let in_flight = test.spec.memory().as_f64() / f64::from(test.spec.mtu());
+    if f64::from(test.streams()) * samples * SAMPLE + in_flight * PACKET > MAX_MEMORY {
+        return Some(NotSimulated::Memory);
+    }
+    expected_packets(test).filter(|packets| *packets > MAX_PACKETS).map(|_| NotSimulated::Packets)
+}
+
+/// Packets of a test that fills its path; `None`: the path has no rate.
+fn expected_packets(test: &Test) -> Option<f64> {
+    let rates = [test.spec.rate(), test.spec.down_rate()];
+    let rate = rates.into_iter().collect::<Option<Vec<_>>>()?.into_iter().max()?;
+    let seconds = test.planned().as_secs_f64();
+    Some(rate.as_f64() / 8.0 / f64::from(test.spec.mtu()) * seconds)
+}
+
+/// The data packets after which a test's simulation ends without a result.
+pub(super) fn most_packets(test: &Test) -> u64 {
+    // Retransmissions too pass the bottleneck, and the rate can be higher than at the start.
+    expected_packets(test)
+        .map_or(MAX_PACKETS_WITHOUT_RATE, |packets| (packets * 4.0) as u64 + 100_000)
 }

@@ -121,9 +121,15 @@ fn what_the_simulator_lacks_is_refused_with_its_reason() {
         assert_eq!(refused(path, factors, traffic), Some(reason));
     }
     assert_eq!(refused("rate = \"unlimited\"", "window = [\"64KiB\"]", ""), None);
-    let long = plan(RATE, "streams = [128]", "duration = \"400s\"");
-    assert_eq!(refusal(&test(&long)), Some(NotSimulated::Samples));
-    assert_eq!(refusal(&test(&long.replace("400s", "390s"))), None);
+    // Boundary pairs: what is just too large, and what is not.
+    let streams = "streams = [128]";
+    assert_eq!(refused(RATE, streams, "omit = \"600s\""), None);
+    let long = plan(RATE, streams, "duration = \"3600s\"");
+    assert_eq!(refusal(&test(&long)), Some(NotSimulated::Memory));
+    let hour = plan("rate = \"10gbit\"", CUBIC, "duration = \"3590s\"");
+    assert_eq!(refusal(&test(&hour)), None);
+    let more = hour.replace("10gbit", "10.1gbit");
+    assert_eq!(refusal(&test(&more)), Some(NotSimulated::Packets));
 }
 
 #[test]

@@ -17,7 +17,7 @@ const TABLES_OF_RUN: [(&str, &str); 4] = [
     ("measurement", "rowid"),
 ];
 
-/// Flows of a run: the most of a plan's flows and clients are far below.
+/// Rows of a run in a table: its flows are far fewer.
 const MAX_ROWS: usize = 10_000;
 
 /// The rows of a run, of each of [`TABLES_OF_RUN`].
@@ -35,12 +35,16 @@ impl Store {
     /// # Errors
     /// The file is damaged.
     pub(crate) fn rows(&mut self, part: &str, run: CellRun) -> Result<RunRows, CampaignError> {
-        self.attempt(|connection| {
+        let rows = self.attempt(|connection| {
             connection.set_limit(SqlLimit::SQLITE_LIMIT_LENGTH, MAX_VALUE)?;
             let rows = rows(connection, part, run);
             connection.set_limit(SqlLimit::SQLITE_LIMIT_LENGTH, MAX_TEXT)?;
             rows
-        })
+        })?;
+        if rows.0.iter().any(|rows| rows.len() > MAX_ROWS) {
+            return Err(self.damaged(format!("a run with more than {MAX_ROWS} flows")));
+        }
+        Ok(rows)
     }
 
     /// Stores the rows of a run of another store; they are on the disk when this returns.
@@ -87,7 +91,7 @@ fn rows(connection: &Connection, part: &str, run: CellRun) -> rusqlite::Result<R
         let found = query.query_map(key, |row| {
             (0..columns).map(|column| row.get::<_, Value>(column)).collect()
         })?;
-        *rows = found.take(MAX_ROWS).collect::<rusqlite::Result<_>>()?;
+        *rows = found.take(MAX_ROWS + 1).collect::<rusqlite::Result<_>>()?;
     }
     Ok(RunRows(all))
 }
