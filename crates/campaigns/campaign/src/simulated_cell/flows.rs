@@ -60,11 +60,12 @@ fn of_flow(stream: Stream, id: u32, traffic: &Traffic) -> Stream {
     const ROUNDING_S: f64 = 1e-6;
     let is_within = |t_s: f64| (from - ROUNDING_S..=to + ROUNDING_S).contains(&t_s);
     // What stood at the end of the warm-up.
-    let earlier = stream.sender.iter().take_while(|sample| sample.t_s < from - ROUNDING_S).last();
+    let before = |t_s: f64| t_s <= from + ROUNDING_S;
+    let earlier = stream.sender.iter().take_while(|sample| before(sample.t_s)).last();
     let (written, retransmits) =
         earlier.map_or((0, 0), |sample| (sample.written_bytes, sample.retransmits));
-    let earlier = stream.receiver.iter().take_while(|sample| sample.t_s < from - ROUNDING_S);
-    let received = earlier.last().map_or(0, |sample| sample.received_bytes);
+    let earlier = stream.receiver.iter().take_while(|sample| before(sample.t_s)).last();
+    let received = earlier.map_or(0, |sample| sample.received_bytes);
     let mut sender = stream.sender;
     sender.retain(|sample| is_within(sample.t_s));
     sender.iter_mut().for_each(|sample| sample.t_s = (sample.t_s - from).max(0.0));

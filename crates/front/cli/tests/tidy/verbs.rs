@@ -40,7 +40,7 @@ fn no_verb_imports_another() {
 /// rendering and exit codes belongs to the library.
 #[test]
 fn the_command_line_is_small() {
-    const MAX_LINES: usize = 14_450;
+    const MAX_LINES: usize = 14_550;
     const TESTS: [&str; 4] = ["documented.rs", "examples.rs", "next_commands.rs", "tests.rs"];
     let folder = root().join("crates/front/cli/src");
     let is_test = |path: &std::path::Path| TESTS.iter().any(|name| path.ends_with(name));
