@@ -145,7 +145,7 @@ fn the_simulator_runs_shards_without_privileges_and_they_are_merged() {
     for shard in ["1/2", "2/2"] {
         done(&format!("run plan.toml --in sim --shard {shard}"));
     }
-    let text = done("merge plan-1of2.study plan-2of2.study --into merged");
+    let text = done("merge plan-sim-1of2.study plan-sim-2of2.study --into merged");
     assert!(text.contains("12 of 12 done") && text.contains("2 directories merged"), "{text}");
     let bytes = |name: &str| fs::read(folder.path().join(name).join("study.db")).unwrap();
     assert!(bytes("one") == bytes("merged"), "the same study.db as one process");

@@ -167,7 +167,11 @@ fn default_folder(study: &Study, args: &RunArgs) -> PathBuf {
     let quick = if args.is_quick() { "-quick" } else { "" };
     let only = args.only.as_ref().map_or(String::new(), |only| format!("-{only}"));
     let shard = args.shard.map_or(String::new(), |shard| format!("-{}", shard.file_name()));
-    PathBuf::from(format!("{}{quick}{only}{shard}.study", study.name))
+    let testbed = args.testbed.map_or("", |testbed| match testbed {
+        InTestbed::Lab => "",
+        InTestbed::Sim => "-sim",
+    });
+    PathBuf::from(format!("{}{quick}{only}{testbed}{shard}.study", study.name))
 }
 
 fn run_inside(request: &StudyRequest, study: &Study, json: bool, console: &mut Console) -> Outcome {
