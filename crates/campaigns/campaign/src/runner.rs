@@ -48,13 +48,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Options {
-            attempts: 3,
-            parallel: 2,
-            shard: None,
-            skip_unsupported: false,
-            captures: None,
-        }
+        Options { attempts: 3, parallel: 2, shard: None, skip_unsupported: false, captures: None }
     }
 }
 

@@ -119,8 +119,7 @@ pub fn unsupported(study: &Study) -> Option<Unsupported> {
             let cell = part.plan.cell(number);
             let Ok(test) = part.plan.test(&cell) else { continue };
             let is_real = part.plan.real_hosts.is_some();
-            let reason =
-                if is_real { Some(NotSimulated::RealHosts) } else { refusal(&test) };
+            let reason = if is_real { Some(NotSimulated::RealHosts) } else { refusal(&test) };
             let Some(reason) = reason else { continue };
             match &mut found {
                 Some(found) => found.cells += 1,

@@ -140,10 +140,10 @@ fn cells_that_it_cannot_run_are_counted_and_the_first_one_is_named() {
     let study = Study::of_plan("s", &plan, false).unwrap();
     let found = unsupported(&study).unwrap();
     assert_eq!((found.cells, found.all), (2, 3));
-    assert_eq!((found.first.as_str(), &found.reason), (
-        "congestion=one",
-        &NotSimulated::Congestion("one".to_owned())
-    ));
+    assert_eq!(
+        (found.first.as_str(), &found.reason),
+        ("congestion=one", &NotSimulated::Congestion("one".to_owned()))
+    );
     let study = Study::of_plan("s", &plan.replace(", \"one\", \"two\"", ""), false).unwrap();
     assert_eq!(unsupported(&study), None);
 }

@@ -10,12 +10,8 @@ use study::CellRun;
 
 /// The tables with rows of a run, in the order in which [`Store::add`] writes them, and the order of
 /// a run's rows in each.
-const TABLES_OF_RUN: [(&str, &str); 4] = [
-    ("run", "repeat"),
-    ("start_skew", "repeat"),
-    ("flow", "position"),
-    ("measurement", "rowid"),
-];
+const TABLES_OF_RUN: [(&str, &str); 4] =
+    [("run", "repeat"), ("start_skew", "repeat"), ("flow", "position"), ("measurement", "rowid")];
 
 /// Rows of a run in a table: its flows are far fewer.
 const MAX_ROWS: usize = 10_000;

@@ -120,10 +120,7 @@ pub(super) fn with_controls(plan: &str) -> String {
 
 /// The mean goodput of a control in the part `queues`, in bit/s.
 fn goodput(runs: &Runs<'_>, control: Algorithm, queue: &str, loss: &str) -> Option<f64> {
-    runs.goodput(
-        "queues",
-        &[("congestion", control.name()), ("queue", queue), ("up.loss", loss)],
-    )
+    runs.goodput("queues", &[("congestion", control.name()), ("queue", queue), ("up.loss", loss)])
 }
 
 /// The payload rate of the link of a part, in bit/s.
@@ -141,9 +138,8 @@ fn reno_and_loss(runs: &Runs<'_>) -> Option<Measured> {
     };
     let (low, low_equation) = of("0.1%")?;
     let (high, high_equation) = of("1%")?;
-    let is_near = |measured: f64, equation: units::BitRate| {
-        near(measured, equation.as_f64(), TOLERANCE)
-    };
+    let is_near =
+        |measured: f64, equation: units::BitRate| near(measured, equation.as_f64(), TOLERANCE);
     Some(Measured {
         text: format!(
             "{} at 0.1 % loss, where the equation gives {low_equation}; {} at 1 % ({high_equation})",
@@ -199,8 +195,7 @@ fn loss_budget(runs: &Runs<'_>) -> Option<Measured> {
     const TOLERANCE: f64 = 0.5;
     let losses = runs.values(PART, "up.loss");
     let [tenth, budget, tenfold] = &losses[..] else { return None };
-    let goodput =
-        |loss: &str| runs.goodput(PART, &[("congestion", "cubic"), ("up.loss", loss)]);
+    let goodput = |loss: &str| runs.goodput(PART, &[("congestion", "cubic"), ("up.loss", loss)]);
     let (least, at_budget, most) = (goodput(tenth)?, goodput(budget)?, goodput(tenfold)?);
     let equation = cubic(MSS, RTT, tenfold.parse().ok()?)?;
     let link = link_bps(runs, PART)?;

@@ -200,7 +200,8 @@ impl Show<'_> {
         let Show { study, request, .. } = *self;
         self.console.say(&study.question);
         let (runs, folder) = (study.runs(), request.folder.display());
-        let shard = request.shard.map_or(String::new(), |shard| format!(", of which shard {shard}"));
+        let shard =
+            request.shard.map_or(String::new(), |shard| format!(", of which shard {shard}"));
         if request.runs_in(study) == StudyTestbed::Simulator {
             let what = "Each run is simulated in virtual time.";
             return self.console.say(&format!("{runs} runs in {folder}{shard}. {what}"));
@@ -214,7 +215,8 @@ impl Show<'_> {
                 hosts.server_names().join(", ")
             ),
         };
-        self.console.say(&format!("{runs} runs in {folder}{shard}, about {about} in total. {what}"));
+        self.console
+            .say(&format!("{runs} runs in {folder}{shard}, about {about} in total. {what}"));
     }
 
     fn event(&mut self, event: &StudyEvent) {
