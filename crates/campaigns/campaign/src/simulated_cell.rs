@@ -38,7 +38,7 @@ pub(crate) fn run(test: &Test, seed: u64, stop: &StopFlag) -> Option<Attempt> {
         reasons.push(format!("the simulation ended early, after {} packets", outcome.packets));
     }
     let report = twin::path_report(&test.spec, seed, &outcome);
-    let took = Duration::from_secs_f64(outcome.measurement.spec.seconds);
+    let took = Duration::try_from_secs_f64(outcome.measurement.spec.seconds).unwrap_or_default();
     let flows = flows::of(test, &planned, outcome, &report);
     Some(Attempt { reasons, disturbed: false, took, start_skew: None, flows })
 }

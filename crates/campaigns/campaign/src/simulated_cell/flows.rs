@@ -6,6 +6,9 @@ use record::{Caveat, Direction, FlowFigures, Measurement, PathReport, Stream, Te
 use study::{Test, Traffic};
 use twin::Outcome;
 
+/// Rounding error of a sample's time, s: samples are 10 ms apart at least.
+const ROUNDING_S: f64 = 1e-6;
+
 /// The figures and the measurement of each flow. Their time begins with the flow, after its warm-up.
 pub(super) fn of(
     test: &Test,
@@ -56,8 +59,6 @@ fn spec(traffic: &Traffic, of_all: &TestSpec) -> TestSpec {
 fn of_flow(stream: Stream, id: u32, traffic: &Traffic) -> Stream {
     let from = (traffic.start + traffic.omit).as_secs_f64();
     let to = traffic.end().as_secs_f64();
-    // Samples are 10 ms apart at least: this is a rounding error.
-    const ROUNDING_S: f64 = 1e-6;
     let is_within = |t_s: f64| (from - ROUNDING_S..=to + ROUNDING_S).contains(&t_s);
     // What stood at the end of the warm-up.
     let before = |t_s: f64| t_s <= from + ROUNDING_S;
