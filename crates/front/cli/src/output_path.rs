@@ -40,7 +40,7 @@ mod tests {
     use std::any::TypeId;
 
     /// Flags whose paths are read, or written to without a name (`doctor --disk`).
-    const INPUTS: [&str; 49] = [
+    const INPUTS: [&str; 51] = [
         "baseline --compare",
         "baseline --notes",
         "baseline --servers",
@@ -78,6 +78,8 @@ mod tests {
         "server --private-key",
         "server --tokens",
         "server --users",
+        "sim compare plan",
+        "sim run plan",
         "study compare first",
         "study compare second",
         "study export folder",

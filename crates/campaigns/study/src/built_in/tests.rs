@@ -4,6 +4,7 @@ mod cdn;
 mod forms;
 mod netherlight;
 mod udt;
+mod zoo;
 
 use super::*;
 use crate::test::Test;

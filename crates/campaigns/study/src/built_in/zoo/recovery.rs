@@ -1,7 +1,7 @@
 //! The time from a loss back to the full rate, from goodput second by second.
 
 use super::super::Measured;
-use super::super::runs::{Runs, near};
+use super::super::runs::{Runs, mbit, near};
 use super::{MSS, PAYLOAD, link_bps};
 use model::cubic_recovery;
 use units::{BitRate, Rtt};
@@ -30,10 +30,13 @@ pub(super) fn measure(runs: &Runs<'_>) -> Option<Measured> {
     for control in runs.values(PART, "congestion") {
         let Some(expected) = expected(&control, rate) else { continue };
         let run = runs.valid(PART, &[("congestion", &control)]).into_iter().next()?;
-        let series = &run.flows.first()?.series_bps;
-        let seconds = recovery(series, rate * PAYLOAD)?;
-        all_near &= near(seconds, expected, TOLERANCE);
-        texts.push(format!("{control} {seconds:.1} s (equation: {expected:.1} s)"));
+        let seconds = recovery(&run.flows.first()?.series_bps, rate * PAYLOAD);
+        all_near &= seconds.is_some_and(|seconds| near(seconds, expected, TOLERANCE));
+        let seconds = match seconds {
+            Some(seconds) => format!("{seconds:.1} s"),
+            None => format!("no loss and no growth at {}", mbit(run.throughput_bps())),
+        };
+        texts.push(format!("{control} {seconds} (equation: {expected:.1} s)"));
     }
     (!texts.is_empty()).then(|| Measured { text: texts.join(", "), holds: all_near })
 }
