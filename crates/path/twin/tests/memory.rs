@@ -36,8 +36,9 @@ unsafe impl GlobalAlloc for Counting {
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        grow(size);
+        // Large blocks grow where they are, or by remapping their pages: there is no copy.
         HELD.fetch_sub(layout.size(), Relaxed);
+        grow(size);
         // SAFETY: likewise.
         unsafe { System.realloc(pointer, layout, size) }
     }
