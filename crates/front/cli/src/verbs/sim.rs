@@ -4,6 +4,7 @@ mod advise;
 mod compare;
 mod run;
 
+use super::probe_args::seconds;
 use crate::console::Console;
 use crate::failure::{Failure, Outcome, with_flags};
 use clap::{Args, Subcommand};
@@ -62,7 +63,7 @@ struct FlowArgs {
     #[arg(long = "flow", value_name = "FLOWS")]
     flows: Vec<String>,
     /// Seconds to simulate [default: the plan's, else 30]
-    #[arg(long, short, value_name = "SECONDS")]
+    #[arg(long, short, value_name = "SECONDS", value_parser = seconds)]
     time: Option<f64>,
     /// Seed of the random numbers [default: the path's, else 1]
     #[arg(long, value_name = "N")]

@@ -1,5 +1,6 @@
 //! `longhaul sim advise`: which congestion control a path is best used with.
 
+use super::super::probe_args::seconds;
 use super::{parse_link, show};
 use crate::console::{self, Console};
 use crate::failure::{DONE, Outcome};
@@ -43,7 +44,7 @@ pub(super) struct AdviseArgs {
     #[arg(conflicts_with_all = ["rate", "rtt", "loss", "queue", "aqm"])]
     link: Option<String>,
     /// Seconds of each run [default: 300 round trips, 20 to 120]
-    #[arg(long, short, value_name = "SECONDS")]
+    #[arg(long, short, value_name = "SECONDS", value_parser = seconds)]
     time: Option<f64>,
     /// Runs with each control, 1 to 50
     #[arg(long, value_name = "N", default_value_t = 5)]
