@@ -59,7 +59,14 @@ impl fmt::Display for Figures {
         writeln!(
             f,
             "{:<18}{:<17}{:<17}{:<17}{:>6}{:>6}  {:<15}{:>6}{:>6}",
-            "", "action right", "where one gains", "honest no", "regret", "p90", "slower", "harm",
+            "",
+            "action right",
+            "where one gains",
+            "honest no",
+            "regret",
+            "p90",
+            "slower",
+            "harm",
             "p90"
         )?;
         for (arm, figures) in Arm::ALL.into_iter().zip(arms) {
@@ -93,7 +100,13 @@ fn groups<'a>(
     writeln!(
         f,
         "{title:<22}{:>4}  {:<17}{:<17}{:<17}{:<17}{:<17}{:>6}{:>6}",
-        "runs", "cause right", "action right", "for rate", "nothing", "buffers and BBR", "regret",
+        "runs",
+        "cause right",
+        "action right",
+        "for rate",
+        "nothing",
+        "buffers and BBR",
+        "regret",
         "p90"
     )?;
     for (name, Group { cause_right, arms: [finding, for_rate, nothing, buffers, _] }) in all {

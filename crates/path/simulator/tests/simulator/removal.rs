@@ -46,8 +46,7 @@ fn the_best_action_has_no_regret_and_nothing_has_no_harm() {
 #[test]
 fn where_no_action_gains_nothing_is_right() {
     let with = |bbr: f64, buffers: f64| {
-        let others =
-            vec![(BBR, outcome(bbr, 1.0)), (Action::Buffers, outcome(buffers, 1.0))];
+        let others = vec![(BBR, outcome(bbr, 1.0)), (Action::Buffers, outcome(buffers, 1.0))];
         Outcomes::new(outcome(10.0, 10.0), others)
     };
     let none = with(10.5, 10.0);
