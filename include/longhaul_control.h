@@ -187,9 +187,7 @@ struct lh_page {
     /* Version that the simulator speaks, and that the program does. */
     uint64_t version;
     uint64_t program_version;
-    /* How often to look for an event before sleeping; the simulator adapts it. */
-    uint64_t spins;
-    uint64_t reserved0[4];
+    uint64_t reserved0[5];
     /* At 64: the simulator rings it for an event. */
     struct lh_bell event_bell;
     uint64_t reserved1[7];
@@ -237,17 +235,9 @@ static inline int lh_open(void)
 static inline int lh_next(struct lh_event *event)
 {
     struct lh_bell *bell;
-    uint64_t spin;
     if (lh_page_ == NULL && lh_open() != 0)
         return 0;
     bell = &lh_page_->event_bell;
-    for (spin = lh_page_->spins; spin > 0; spin--) {
-        if (__atomic_load_n(&bell->count, __ATOMIC_ACQUIRE) != lh_heard_)
-            break;
-#if defined(__x86_64__)
-        __builtin_ia32_pause();
-#endif
-    }
     while (__atomic_load_n(&bell->count, __ATOMIC_SEQ_CST) == lh_heard_) {
         const struct timespec second = {1, 0};
         __atomic_store_n(&bell->sleeps, 1, __ATOMIC_SEQ_CST);

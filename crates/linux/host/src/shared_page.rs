@@ -3,8 +3,7 @@
 //!
 //! A *bell* is a word whose lower half counts how often it was rung, and whose upper half is 1
 //! while somebody sleeps until it rings, in the byte order of x86-64 and AArch64. Who rings
-//! one makes a system call only if somebody sleeps, so two programs that are both busy
-//! exchange words without any.
+//! one makes a system call only if somebody sleeps.
 
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::io::FdFlags;
@@ -106,21 +105,6 @@ impl SharedPage {
         }
     }
 
-    /// Looks `spins` times whether the bell at word `AT` was rung another number of times than
-    /// `heard`. Returns how often it was rung, modulo 2^32.
-    #[must_use]
-    pub fn spin<const AT: usize>(&self, heard: u32, spins: u64) -> u32 {
-        let [count, _] = self.bell::<AT>();
-        for _ in 0..spins {
-            let now = count.load(Ordering::Acquire);
-            if now != heard {
-                return now;
-            }
-            std::hint::spin_loop();
-        }
-        heard
-    }
-
     /// Sleeps until the bell at word `AT` was rung another number of times than `heard`, at most
     /// for `limit`. Returns how often it was rung, modulo 2^32.
     #[must_use]
@@ -180,7 +164,6 @@ mod tests {
         assert_eq!(page.sleep::<8>(0, Duration::from_millis(1)), 0, "nobody rang");
         page.ring::<8>();
         assert_eq!(page.sleep::<8>(0, WAIT), 1, "rung before");
-        assert_eq!((page.spin::<8>(0, 1), page.spin::<8>(1, 3)), (1, 1));
         let (sender, receiver) = mpsc::channel();
         let sleeper = std::thread::spawn(move || {
             let page: SharedPage = receiver.recv_timeout(WAIT).unwrap();

@@ -19,7 +19,6 @@ mod controller;
 mod output;
 mod process;
 pub mod records;
-mod spins;
 
 pub use controller::{FlowParameters, ProgramController, StartError};
 pub use process::{ControlProgram, Moment, ProgramError};

@@ -2,13 +2,12 @@
 
 use crate::output::Output;
 use crate::records::{
-    EVENT, EVENT_BELL, EVENT_WORDS, Event, HEADER, MAGIC, PROGRAM_SPINS, PROGRAM_VERSION, REPLY,
-    REPLY_BELL, REPLY_WORDS, Reply, ReplyError, VERSION,
+    EVENT, EVENT_BELL, EVENT_WORDS, Event, HEADER, MAGIC, PROGRAM_VERSION, REPLY, REPLY_BELL,
+    REPLY_WORDS, Reply, ReplyError, VERSION,
 };
-use crate::spins::Spins;
+use host::clock;
 use host::process_group::ProcessGroup;
 use host::shared_page::SharedPage;
-use host::{clock, cpu};
 use std::ffi::OsString;
 use std::fmt;
 use std::io;
@@ -136,7 +135,6 @@ pub(crate) struct Process {
     group: ProcessGroup,
     page: SharedPage,
     output: Output,
-    spins: Spins,
     /// Answers that it has given, modulo 2^32.
     heard: u32,
     answer_limit: Duration,
@@ -164,9 +162,7 @@ impl Process {
 
     fn spawn(program: &ControlProgram) -> io::Result<Self> {
         let page = SharedPage::new()?;
-        let has_cores = cpu::allowed().is_ok_and(|cores| cores.len() > 1);
-        let spins = Spins::new(has_cores);
-        page.store::<HEADER, 4>([MAGIC, VERSION, 0, spins.now()]);
+        page.store::<HEADER, 2>([MAGIC, VERSION]);
         let (reader, writer) = io::pipe()?;
         let output = Output::new(reader)?;
         let mut command = Command::new(&program.path);
@@ -179,7 +175,7 @@ impl Process {
         command.env(VARIABLE, number.to_string());
         let (group, _) = ProcessGroup::start(&mut command)?;
         let answer_limit = program.answer_limit;
-        Ok(Process { group, page, output, spins, heard: 0, answer_limit })
+        Ok(Process { group, page, output, heard: 0, answer_limit })
     }
 
     /// Tells the program what happened and returns its answer.
@@ -206,13 +202,9 @@ impl Process {
     }
 
     fn wait(&mut self, event: &Event<'_>, limit: Duration) -> Result<(), ProgramError> {
-        let mut heard = self.page.spin::<REPLY_BELL>(self.heard, self.spins.now());
-        self.adapt(heard != self.heard);
         let since = clock::now();
         loop {
-            if heard == self.heard {
-                heard = self.page.sleep::<REPLY_BELL>(self.heard, SLICE);
-            }
+            let heard = self.page.sleep::<REPLY_BELL>(self.heard, SLICE);
             if heard == self.heard.wrapping_add(1) {
                 self.heard = heard;
                 return Ok(());
@@ -234,15 +226,6 @@ impl Process {
                 let last_line = self.output.last_line();
                 return Err(ProgramError::Late { at: event.into(), limit, last_line });
             }
-        }
-    }
-
-    /// Sets how often both sides look at the next event.
-    fn adapt(&mut self, in_time: bool) {
-        let before = self.spins.now();
-        self.spins.on_answer(in_time);
-        if self.spins.now() != before {
-            self.page.store::<{ HEADER + PROGRAM_SPINS }, 1>([self.spins.now()]);
         }
     }
 

@@ -8,12 +8,10 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"LHCTRL\0\0");
 /// Version of the records.
 pub const VERSION: u64 = 1;
 
-/// Word of the page where the header is: magic, version, the program's version, spins.
+/// Word of the page where the header is: magic, version, the program's version.
 pub const HEADER: usize = 0;
 /// Word of the header that the program writes its version into.
 pub const PROGRAM_VERSION: usize = 2;
-/// Word of the header with how often a program looks for an event before it sleeps.
-pub const PROGRAM_SPINS: usize = 3;
 /// Word of the bell of events.
 pub const EVENT_BELL: usize = 8;
 /// Word where an event is.

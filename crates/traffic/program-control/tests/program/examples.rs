@@ -92,7 +92,6 @@ pub(crate) fn layout() {
     let words: Vec<u64> = text.split_whitespace().map(|word| word.parse().unwrap()).collect();
     let places = [
         records::PROGRAM_VERSION,
-        records::PROGRAM_SPINS,
         records::EVENT_BELL,
         records::EVENT,
         records::REPLY_BELL,
