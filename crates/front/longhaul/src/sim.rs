@@ -30,7 +30,7 @@ mod bounds;
 mod compare;
 mod event;
 mod figures;
-mod flow;
+mod flow_group;
 mod path_report;
 mod plan;
 mod plan_programs;
@@ -42,7 +42,7 @@ mod schedule;
 pub use advise::{AdviseRequest, advise};
 pub use compare::{CompareRequest, compare};
 pub use event::SimEvent;
-pub use flow::FlowGroup;
+pub use flow_group::FlowGroup;
 pub use request::{SimPath, SimRequest};
 pub use run::{SimResult, run};
 

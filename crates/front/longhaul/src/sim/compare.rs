@@ -5,7 +5,7 @@ mod lab_run;
 
 use super::event::SimEvent;
 use super::figures::rtts_ms;
-use super::flow::FlowGroup;
+use super::flow_group::FlowGroup;
 use super::prepared::Prepared;
 use super::{SimRequest, run};
 use crate::{Fault, Field, Problem, StopFlag};

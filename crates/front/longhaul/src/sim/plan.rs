@@ -1,6 +1,6 @@
 //! A lab's plan as a path and flows: what it has that needs real hosts is refused.
 
-use super::flow::FlowGroup;
+use super::flow_group::FlowGroup;
 use super::plan_programs::{self, Program};
 use crate::{Fault, Field, Problem, input};
 use record::PathChange;

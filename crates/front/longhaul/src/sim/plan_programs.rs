@@ -1,6 +1,6 @@
 //! Programs of a plan that the simulator understands: iperf3 and longhaul's own.
 
-use super::flow::{FlowGroup, MAX_FLOWS};
+use super::flow_group::{FlowGroup, MAX_FLOWS};
 use control::Algorithm;
 use std::time::Duration;
 

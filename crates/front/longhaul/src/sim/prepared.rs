@@ -1,7 +1,7 @@
 //! A request that was checked: all that the simulation is made of.
 
 use super::bounds::{self, Bounds};
-use super::flow::{FlowGroup, MAX_FLOWS};
+use super::flow_group::{FlowGroup, MAX_FLOWS};
 use super::plan::{self, SimPlan};
 use super::schedule;
 use super::{SimPath, SimRequest};

@@ -107,8 +107,8 @@ impl<P: Clone> DualPi2Queue<P> {
             let l4s = self.l4s.backlog.head().map(|(_, size)| size);
             let classic = self.classic.backlog.head().map(|(_, size)| size);
             let passed = match self.scheduler.next(l4s, classic)? {
-                Turn::L4s => self.next_l4s(now, log),
-                Turn::Classic => self.next_classic(now, log),
+                TrafficClass::L4s => self.next_l4s(now, log),
+                TrafficClass::Classic => self.next_classic(now, log),
             };
             if passed.is_some() {
                 return passed;
@@ -190,9 +190,9 @@ impl Accumulator {
     }
 }
 
-/// The queue that may send.
+/// The class whose queue may send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Turn {
+enum TrafficClass {
     L4s,
     Classic,
 }
@@ -217,7 +217,7 @@ impl Scheduler {
     }
 
     /// Whose turn it is, with the sizes of the first packets; `None` if both are empty.
-    fn next(&mut self, l4s: Option<u64>, classic: Option<u64>) -> Option<Turn> {
+    fn next(&mut self, l4s: Option<u64>, classic: Option<u64>) -> Option<TrafficClass> {
         let weight = |size: u64, share: i64| i64::try_from(size).unwrap_or(i64::MAX / 2000) * share;
         let debt = |size| -weight(size, Scheduler::WHOLE - self.classic);
         match (l4s, classic) {
@@ -226,19 +226,19 @@ impl Scheduler {
             // that a short burst of L4S packets does not wait.
             (Some(size), None) => {
                 self.credit = debt(size);
-                Some(Turn::L4s)
+                Some(TrafficClass::L4s)
             }
             (None, Some(size)) => {
                 self.credit = debt(size);
-                Some(Turn::Classic)
+                Some(TrafficClass::Classic)
             }
             (Some(_), Some(size)) if self.credit > 0 => {
                 self.credit += debt(size);
-                Some(Turn::Classic)
+                Some(TrafficClass::Classic)
             }
             (Some(size), Some(_)) => {
                 self.credit += weight(size, self.classic);
-                Some(Turn::L4s)
+                Some(TrafficClass::L4s)
             }
         }
     }
@@ -373,15 +373,15 @@ mod tests {
     #[test]
     fn classic_packets_get_their_share() {
         let mut scheduler = Scheduler::new(0.1);
-        let turns: Vec<Turn> =
+        let turns: Vec<TrafficClass> =
             (0..1000).filter_map(|_| scheduler.next(Some(1500), Some(1500))).collect();
-        let classic = turns.iter().filter(|turn| **turn == Turn::Classic).count();
+        let classic = turns.iter().filter(|turn| **turn == TrafficClass::Classic).count();
         assert!((99..=101).contains(&classic), "{classic}");
         // By bytes: L4S packets of a tenth of the size.
         let mut bytes = [0; 2];
         for _ in 0..1000 {
             match scheduler.next(Some(150), Some(1500)) {
-                Some(Turn::L4s) => bytes[0] += 150,
+                Some(TrafficClass::L4s) => bytes[0] += 150,
                 _ => bytes[1] += 1500,
             }
         }
@@ -392,8 +392,8 @@ mod tests {
     #[test]
     fn a_burst_does_not_wait_for_classic_packets() {
         let mut scheduler = Scheduler::new(0.1);
-        assert_eq!(scheduler.next(None, Some(1500)), Some(Turn::Classic));
-        assert!((0..8).all(|_| scheduler.next(Some(1500), Some(1500)) == Some(Turn::L4s)));
+        assert_eq!(scheduler.next(None, Some(1500)), Some(TrafficClass::Classic));
+        assert!((0..8).all(|_| scheduler.next(Some(1500), Some(1500)) == Some(TrafficClass::L4s)));
         assert_eq!(scheduler.next(None, None), None);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::ATTEMPTS;
 use crate::sim::event::SimEvent;
-use crate::sim::flow::FlowGroup;
+use crate::sim::flow_group::FlowGroup;
 use crate::sim::prepared::Prepared;
 use crate::{Fault, Problem, StopFlag};
 use host::{clock, cpu};
