@@ -34,6 +34,8 @@ fields! {
     Allow = "allow",
     /// The far box of a pair.
     Far = "far",
+    /// The program that controls flows of a simulation.
+    ControlProgram = "control",
     /// Flows of a simulation.
     Flows = "flows",
     /// Forwarded ports.

@@ -129,6 +129,7 @@ pub(crate) const fn flags(field: Field) -> &'static [&'static str] {
         Field::File => &["--file"],
         Field::FileChunk => &["--length"],
         Field::Files => &["FILE"],
+        Field::ControlProgram => &["--control"],
         Field::Flows => &["--flow"],
         Field::FlowLabel => &["--flowlabel"],
         Field::Folder => &["another --out"],

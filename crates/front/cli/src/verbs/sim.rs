@@ -81,7 +81,8 @@ impl FlowArgs {
             }
             (None, link) => SimPath::Link(link.clone().unwrap_or_default()),
         };
-        Ok(SimRequest { path, flows: self.flows.clone(), seconds: self.time, seed: self.seed })
+        let (flows, seconds, seed) = (self.flows.clone(), self.time, self.seed);
+        Ok(SimRequest { path, flows, seconds, seed, control: None })
     }
 }
 

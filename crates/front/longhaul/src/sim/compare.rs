@@ -119,7 +119,7 @@ pub fn compare(
         };
         announce(on_event, "simulator", 2 * number as usize + 1);
         let one = SimRequest { seed: Some(seed), ..request.sim.clone() };
-        let outcome = run::simulate(&Prepared::of(&one)?, &mut |_| (), stop);
+        let outcome = run::simulate(&Prepared::of(&one)?, &mut |_| (), stop)?;
         if stop.is_raised() {
             break;
         }

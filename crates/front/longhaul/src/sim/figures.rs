@@ -1,7 +1,9 @@
 //! What a simulation shows: each flow's share, the bottleneck, the finding.
 
 use super::SimResult;
+use super::flow_group::FlowGroup;
 use super::prepared::Prepared;
+use control::Algorithm;
 use model::statistics::percentile;
 use record::{
     CommandHost, Measurement, NextCommand, PathReport, SIM_SCHEMA, SimBottleneck, SimEnd, SimFlow,
@@ -76,7 +78,7 @@ fn flows(prepared: &Prepared, measurement: &Measurement) -> Vec<SimFlow> {
         SimFlow {
             id: stream.id,
             spec: group.spec.clone(),
-            control: group.control.name().to_owned(),
+            control: group.control_name().to_owned(),
             start_s,
             finished_s: finished(stream, measurement),
             received_bytes: ByteCount::from_bytes(stream.received_bytes),
@@ -201,12 +203,10 @@ fn next(prepared: &Prepared, link: &str) -> Option<NextCommand> {
         return None;
     }
     let seconds = prepared.seconds.to_string();
+    // A lab has those of the kernel alone.
+    let in_linux = |group: &FlowGroup| group.control.is_some_and(Algorithm::is_in_linux);
     let (words, why) = match prepared.groups.as_slice() {
-        [only] if only.count == 1 => (
-            vec!["longhaul", "sim", "advise", "--link", link],
-            "compares every congestion control over this path",
-        ),
-        groups => {
+        groups if !matches!(groups, [only] if only.count == 1) && groups.iter().all(in_linux) => {
             let mut words = vec!["longhaul", "sim", "compare", "--link", link];
             for group in groups {
                 words.extend(["--flow", &group.spec]);
@@ -214,6 +214,10 @@ fn next(prepared: &Prepared, link: &str) -> Option<NextCommand> {
             words.extend(["-t", &seconds]);
             (words, "runs the same flows under this machine's kernel, in a lab")
         }
+        _ => (
+            vec!["longhaul", "sim", "advise", "--link", link],
+            "compares every congestion control over this path",
+        ),
     };
     Some(NextCommand { command: command_line(words), on: CommandHost::Here, why: why.to_owned() })
 }

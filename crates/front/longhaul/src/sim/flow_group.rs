@@ -11,6 +11,9 @@ use units::{BitRate, ByteCount, Rtt};
 /// Most flows of a simulation.
 pub(crate) const MAX_FLOWS: u32 = 1000;
 
+/// The control of flows that a program of the user controls.
+pub(crate) const OWN: &str = "own";
+
 /// Keys of a flow, with an example of each value.
 const KEYS: [(&str, &str); 7] = [
     ("start", "start=30s"),
@@ -45,8 +48,8 @@ pub struct FlowGroup {
     pub spec: String,
     /// How many there are, 1 to 1000.
     pub count: u32,
-    /// Their congestion control.
-    pub control: Algorithm,
+    /// Their congestion control; that of a program has none here.
+    pub control: Option<Algorithm>,
     /// When they begin.
     pub start: Duration,
     /// When they end; `None`: with the run, or with `bytes`.
@@ -69,7 +72,7 @@ impl FlowGroup {
         FlowGroup {
             spec: control.name().to_owned(),
             count: 1,
-            control,
+            control: Some(control),
             start: Duration::ZERO,
             stop: None,
             rate: None,
@@ -88,8 +91,12 @@ impl FlowGroup {
         let mut parts = text.split(',').map(str::trim);
         let first = parts.next().unwrap_or_default();
         let (count, name) = counted(first)?;
-        let mut group =
-            FlowGroup { spec: text.trim().to_owned(), count, ..FlowGroup::bulk(control(name)?) };
+        let mut group = FlowGroup {
+            spec: text.trim().to_owned(),
+            count,
+            ..FlowGroup::bulk(Algorithm::default())
+        };
+        group.control = if name == OWN { None } else { Some(control(name)?) };
         let mut seen = Vec::new();
         for part in parts {
             let (key, value) = part.split_once('=').unwrap_or((part, ""));
@@ -135,7 +142,7 @@ impl FlowGroup {
     /// The group in the syntax of [`FlowGroup::parse`].
     pub(crate) fn to_spec(&self) -> String {
         let count = if self.count == 1 { String::new() } else { format!("{}x", self.count) };
-        let mut parts = vec![format!("{count}{}", self.control.name())];
+        let mut parts = vec![format!("{count}{}", self.control_name())];
         let start = Some(self.start).filter(|start| !start.is_zero());
         for (key, time) in [("start", start), ("stop", self.stop)] {
             parts.extend(time.map(|time| format!("{key}={}s", time.as_secs_f64())));
@@ -148,6 +155,11 @@ impl FlowGroup {
         }
         parts.extend(self.ecn.then(|| "ecn=yes".to_owned()));
         parts.join(",")
+    }
+
+    /// The name of its congestion control.
+    pub(crate) fn control_name(&self) -> &'static str {
+        self.control.map_or(OWN, Algorithm::name)
     }
 
     /// True if nothing but the path limits it, until the run ends.
@@ -171,7 +183,7 @@ impl FlowGroup {
         (0..self.count).map(move |index| ConnectionConfig {
             start: self.start + STAGGER * index,
             limit: WriteLimit { after, bytes: self.bytes },
-            algorithm: self.control,
+            algorithm: self.control.unwrap_or_default(),
             mss,
             application,
             buffer: BufferSize::Auto(ample),
@@ -187,8 +199,8 @@ impl FlowGroup {
     /// DCTCP and Prague cannot do without marks, and negotiate ECN by themselves.
     const fn ecn_field(&self) -> Ecn {
         match (self.control, self.ecn) {
-            (Algorithm::Prague, _) => Ecn::L4s,
-            (Algorithm::Dctcp, _) | (_, true) => Ecn::Classic,
+            (Some(Algorithm::Prague), _) => Ecn::L4s,
+            (Some(Algorithm::Dctcp), _) | (_, true) => Ecn::Classic,
             (_, false) => Ecn::Off,
         }
     }
@@ -242,7 +254,7 @@ mod tests {
     #[test]
     fn reads_groups() {
         let group = FlowGroup::parse("4xbbr,start=30s,stop=90s,rate=10mbit,ecn=yes").unwrap();
-        assert_eq!((group.count, group.control), (4, Algorithm::Bbr));
+        assert_eq!((group.count, group.control), (4, Some(Algorithm::Bbr)));
         assert_eq!(group.start, Duration::from_secs(30));
         assert_eq!(group.stop, Some(Duration::from_secs(90)));
         assert!(group.ecn && !group.is_unlimited());

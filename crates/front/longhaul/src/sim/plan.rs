@@ -119,7 +119,7 @@ mod tests {
         let shown: Vec<_> = plan
             .flows
             .iter()
-            .map(|flow| (flow.count, flow.control.name(), flow.start, flow.stop))
+            .map(|flow| (flow.count, flow.control_name(), flow.start, flow.stop))
             .collect();
         let second = Duration::from_secs;
         assert_eq!(

@@ -85,7 +85,7 @@ fn client(words: &[&str], congestion: &str) -> Result<Program, String> {
     if !(1..=MAX_FLOWS).contains(&count) {
         return Err(format!("it has {count} connections; at most {MAX_FLOWS}"));
     }
-    (flows.control, flows.count) = (control, count);
+    (flows.control, flows.count) = (Some(control), count);
     flows.stop = match seconds.map(Duration::try_from_secs_f64) {
         None => None,
         Some(Ok(length)) if !length.is_zero() => Some(length),
@@ -105,7 +105,7 @@ mod tests {
         else {
             panic!("not a client")
         };
-        assert_eq!((host.as_str(), flows.count, flows.control.name()), ("b", 4, "bbr"));
+        assert_eq!((host.as_str(), flows.count, flows.control_name()), ("b", 4, "bbr"));
         assert_eq!((flows.bytes.unwrap().bytes(), flows.stop), (10 << 20, None));
         assert_eq!(flows.window.unwrap().bytes(), 65_536);
         assert!(matches!(read("longhaul server --one-off", "cubic"), Ok(Program::Server)));

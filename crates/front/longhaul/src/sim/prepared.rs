@@ -1,7 +1,7 @@
 //! A request that was checked: all that the simulation is made of.
 
 use super::bounds::{self, Bounds};
-use super::flow_group::{FlowGroup, MAX_FLOWS};
+use super::flow_group::{FlowGroup, MAX_FLOWS, OWN};
 use super::plan::{self, SimPlan};
 use super::schedule;
 use super::{SimPath, SimRequest};
@@ -10,6 +10,7 @@ use crate::{Fault, Field, Problem};
 use control::Algorithm;
 use link::Schedule;
 use record::PathChange;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use topology::PathSpec;
 use twin::{ConnectionConfig, HEADER_BYTES, Scenario};
@@ -35,6 +36,8 @@ pub(super) struct Prepared {
     pub(super) duration: Duration,
     pub(super) seed: u64,
     pub(super) bounds: Bounds,
+    /// The program of the flows without a control of their own.
+    pub(super) control: Option<PathBuf>,
 }
 
 impl Prepared {
@@ -52,8 +55,10 @@ impl Prepared {
         let groups = match (flows.is_empty(), planned.is_empty()) {
             (false, _) => flows,
             (true, false) => planned,
+            (true, true) if request.control.is_some() => vec![FlowGroup::parse(OWN)?],
             (true, true) => vec![FlowGroup::bulk(Algorithm::default())],
         };
+        check_control(request.control.as_deref(), &groups)?;
         let last = groups.iter().filter_map(|group| group.stop).max();
         let planned_s = duration.or(last.filter(|_| matches!(request.path, SimPath::Plan { .. })));
         let planned_s = planned_s.map_or(DEFAULT_SECONDS, |time| time.as_secs_f64());
@@ -70,12 +75,31 @@ impl Prepared {
         bounds.check()?;
         let links = schedule::of(&paths, seed)
             .ok_or_else(|| Problem::new(Fault::Internal, "a path without settings"))?;
-        Ok(Prepared { paths, changes, groups, connections, links, seconds, duration, seed, bounds })
+        let control = request.control.clone();
+        Ok(Prepared {
+            paths,
+            changes,
+            groups,
+            connections,
+            links,
+            seconds,
+            duration,
+            seed,
+            bounds,
+            control,
+        })
     }
 
     /// The path at the start.
     pub(super) fn path(&self) -> Option<&PathSpec> {
         self.paths.first().map(|(_, path)| path)
+    }
+
+    /// Whether each connection is controlled by the program.
+    pub(super) fn is_own(&self) -> impl Iterator<Item = bool> {
+        let of =
+            |group: &FlowGroup| std::iter::repeat_n(group.control.is_none(), group.count as usize);
+        self.groups.iter().flat_map(of)
     }
 
     pub(super) fn scenario(&self) -> Scenario {
@@ -112,6 +136,22 @@ fn check_groups(groups: &[FlowGroup], duration: Duration) -> Result<(), Problem>
         return Err(Problem::field(Field::Seconds, what, "a longer time, or an earlier start"));
     }
     Ok(())
+}
+
+/// Flows named `own` have a program, and a program has such flows.
+fn check_control(program: Option<&Path>, groups: &[FlowGroup]) -> Result<(), Problem> {
+    let own = groups.iter().find(|group| group.control.is_none());
+    match (program, own) {
+        (Some(_), None) => {
+            let what = format!("no flow has the congestion control '{OWN}', the program's");
+            Err(Problem::field(Field::Flows, what, format!("{OWN} among the flows")))
+        }
+        (None, Some(group)) => {
+            let what = format!("'{}' needs a program that controls it", group.spec);
+            Err(Problem::field(Field::ControlProgram, what, "an executable file"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A flow that nothing limits over a path without a rate grows without end.

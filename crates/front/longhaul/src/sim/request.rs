@@ -3,6 +3,7 @@
 use super::prepared::Prepared;
 use crate::Problem;
 use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 
 /// Flows over a path, in virtual time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -20,6 +21,10 @@ pub struct SimRequest {
     /// The seed of the random numbers; by default that of the path, else 1.
     #[serde(default)]
     pub seed: Option<u64>,
+    /// The program that controls the flows named `own`. Not part of a serialised request: whoever
+    /// sends one does not choose what is executed here.
+    #[serde(skip)]
+    pub control: Option<PathBuf>,
 }
 
 /// The path of a simulation. Data goes from client to server.
@@ -41,7 +46,7 @@ impl SimRequest {
     /// One CUBIC flow over a path.
     pub fn over(link: impl Into<String>) -> Self {
         let path = SimPath::Link(link.into());
-        SimRequest { path, flows: Vec::new(), seconds: None, seed: None }
+        SimRequest { path, flows: Vec::new(), seconds: None, seed: None, control: None }
     }
 
     /// Checks the request, for which it reads the files that its path names.

@@ -3,14 +3,16 @@
 use super::event::SimEvent;
 use super::prepared::Prepared;
 use super::{SimRequest, figures, path_report};
-use crate::{Fault, Problem, StopFlag};
+use crate::{Fault, Field, Problem, StopFlag};
+use control::CongestionControl;
 use host::clock;
+use program_control::{ControlProgram, FlowParameters, ProgramController};
 use record::{Measurement, SimReport};
 use serde::Serialize;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 use tcp::{Acknowledgement, Segments};
-use twin::{Host, Observer, Outcome};
+use twin::{ConnectionConfig, Host, Observer, Outcome};
 use units::Nanos;
 
 /// Interval of reports on the progress; the first one follows after it.
@@ -42,7 +44,7 @@ pub fn run(
     let prepared = Prepared::of(request)?;
     let bounds = prepared.bounds;
     on_event(SimEvent::Started { packets: bounds.packets, memory: bounds.memory });
-    let outcome = simulate(&prepared, on_event, stop);
+    let outcome = simulate(&prepared, on_event, stop)?;
     let Some(path) = prepared.path().filter(|_| outcome.packets > 0) else {
         let (fault, why) = match outcome.interrupted {
             true => (Fault::Interrupted, "interrupted before any packet was sent"),
@@ -55,13 +57,38 @@ pub fn run(
 }
 
 /// Simulates what is prepared.
+///
+/// # Errors
+/// The program that controls flows cannot be started, or fails.
 pub(super) fn simulate(
     prepared: &Prepared,
     on_event: &mut dyn FnMut(SimEvent),
     stop: &StopFlag,
-) -> Outcome {
+) -> Result<Outcome, Problem> {
+    let mut own = programs(prepared)?;
     let mut progress = Progress { on_event, stop, seconds: prepared.seconds, last: clock::now() };
-    twin::run_observed(&prepared.scenario(), &mut progress)
+    let control = |index: usize| own.get_mut(index).and_then(Option::take);
+    twin::run_observed_with(&prepared.scenario(), &mut progress, control)
+        .map_err(|failed| Problem::new(Fault::Request, failed.to_string()))
+}
+
+/// The program of each connection that it controls.
+fn programs(
+    prepared: &Prepared,
+) -> Result<Vec<Option<Box<dyn CongestionControl + Send>>>, Problem> {
+    let Some(file) = &prepared.control else { return Ok(Vec::new()) };
+    let program = ControlProgram::new(file);
+    let start = |(number, (is_own, connection)): (u64, (bool, &ConnectionConfig))| {
+        let seed = prepared.seed.wrapping_add(number);
+        let flow = FlowParameters { number, mss: connection.mss, seed };
+        let started = is_own.then(|| ProgramController::start(&program, flow)).transpose();
+        let started = started.map_err(|error| {
+            let accepted = "a program as longhaul_control.h describes it";
+            Problem::field(Field::ControlProgram, error.to_string(), accepted)
+        })?;
+        Ok(started.map(|one| Box::new(one) as Box<dyn CongestionControl + Send>))
+    };
+    (1..).zip(prepared.is_own().zip(&prepared.connections)).map(start).collect()
 }
 
 /// Reports the progress, and ends the simulation when the flag is raised.
@@ -134,6 +161,21 @@ mod tests {
         assert_eq!(report.jain, None);
         let all: f64 = report.flows.iter().map(|flow| flow.share).sum();
         assert!((all - 1.0).abs() < 1e-9, "{all}");
+    }
+
+    #[test]
+    fn own_flows_have_a_program_and_a_program_has_own_flows() {
+        let with = |flows: &[&str], control: Option<&str>| {
+            let request = request("rate=20mbit,rtt=40ms", flows, 1.0);
+            let request = SimRequest { control: control.map(Into::into), ..request };
+            run(&request, &mut |_| (), &StopFlag::new()).unwrap_err().to_string()
+        };
+        assert!(with(&["own"], None).contains("'own' needs a program"));
+        assert!(with(&["cubic"], Some("/bin/true")).contains("no flow has"));
+        let problem = with(&[], Some("/none/at/all"));
+        assert!(problem.contains("'all' of flow 1: cannot start it"), "{problem}");
+        let problem = with(&["cubic", "own"], Some("/bin/true"));
+        assert!(problem.contains("'true' of flow 2: it ended"), "{problem}");
     }
 
     #[test]

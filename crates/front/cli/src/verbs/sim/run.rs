@@ -8,10 +8,11 @@ use crate::stop;
 use crate::test_report::check_writable;
 use clap::Args;
 use longhaul::explain::page_run;
-use longhaul::sim::{self, SimResult};
+use longhaul::sim::{self, SimRequest, SimResult};
 use record::SimEnd;
 use report::html::Page;
 use report::terminal;
+use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -19,6 +20,7 @@ Examples:
   longhaul sim run --link rate=1gbit,rtt=20ms --flow 4xcubic --flow bbr,start=30s -t 120
   longhaul sim run --link geo --flow cubic,bytes=100MB --flow reno,rate=1mbit
   longhaul sim run --link rate=10gbit,rtt=100ms -t 1000 -o run.json
+  longhaul sim run --link rate=50mbit,rtt=40ms --control ./aimd --flow own --flow cubic
   longhaul explain run.json
 
 `longhaul lab run --help` lists the keys of --link.";
@@ -32,6 +34,9 @@ Examples:
 pub(super) struct RunArgs {
     #[command(flatten)]
     flows: FlowArgs,
+    /// Program that controls the flows named own (see longhaul_control.h)
+    #[arg(long, value_name = "PROGRAM")]
+    control: Option<PathBuf>,
     /// Save the measurement with every sample, for `explain`
     #[arg(long, short = 'o', value_name = "FILE")]
     save: Option<OutputPath>,
@@ -44,7 +49,7 @@ pub(super) struct RunArgs {
 }
 
 pub(super) fn run(args: &RunArgs, console: &mut Console) -> Outcome {
-    let request = args.flows.request()?;
+    let request = SimRequest { control: args.control.clone(), ..args.flows.request()? };
     request.check()?;
     check_writable(args.save.as_deref())?;
     check_writable(args.html.as_deref())?;

@@ -77,7 +77,7 @@ fn run(
     let sysctls = [("net.ipv4.tcp_ecn".to_owned(), if ecn { "1" } else { "0" }.to_owned())];
     let mut plan = Plan::pair(path, "cubic", &sysctls, true);
     // The kernel loads the module of a host's congestion control, or says that it has none.
-    let foreign = prepared.groups.iter().map(|group| group.control.name());
+    let foreign = prepared.groups.iter().map(FlowGroup::control_name);
     for (host, name) in plan.hosts.iter_mut().zip(foreign) {
         name.clone_into(&mut host.congestion);
     }
@@ -133,7 +133,7 @@ fn transfer(
             EndAfter::Bytes(ByteCount::from_bytes(bytes.bytes().saturating_mul(group.count.into())))
         }),
         streams: group.count,
-        congestion: Some(group.control.name().to_owned()),
+        congestion: Some(group.control_name().to_owned()),
         rate: group.rate,
         fq_rate: group.pacing,
         // The kernel doubles what is set, and half of it is window.
