@@ -40,7 +40,7 @@ mod tests {
     use std::any::TypeId;
 
     /// Flags whose paths are read, or written to without a name (`doctor --disk`).
-    const INPUTS: [&str; 51] = [
+    const INPUTS: [&str; 52] = [
         "baseline --compare",
         "baseline --notes",
         "baseline --servers",
@@ -79,6 +79,7 @@ mod tests {
         "server --tokens",
         "server --users",
         "sim compare plan",
+        "sim run --control",
         "sim run plan",
         "study compare first",
         "study compare second",
