@@ -16,7 +16,6 @@ rtt = "20ms"
 [factors]
 congestion = ["cubic", "reno"]
 loss = ["0%", "1%"]
-streams = [1, 2]
 [traffic]
 duration = "1s"
 [repeats]
@@ -111,7 +110,7 @@ fn what_is_not_of_one_study_is_not_merged() {
     drop(file);
     let refused = merge(&[shards[0].clone(), at("other")], &at("merged")).unwrap_err();
     let message = refused.to_string();
-    assert!(message.contains("congestion=cubic loss=0% streams=1, repeat 1"), "{message}");
+    assert!(message.contains("congestion=cubic loss=0%, repeat 1"), "{message}");
     assert!(!at("merged").exists(), "nothing is written before all is compared");
 }
 
