@@ -23,7 +23,7 @@
  * With -std=c11 or the like, add -D_DEFAULT_SOURCE. Include this file in one source file only.
  * The guide: docs/guides/own-controller.md.
  *
- * Time is virtual: it stands still until the answer is there, so the result does not depend
+ * Time is virtual: it does not advance until the answer is there, so the result does not depend
  * on how long an answer takes. It is an error if one takes longer than 1 s. To be
  * reproducible, a controller asks no clock and draws random numbers from event.seed.
  */

@@ -3,8 +3,8 @@
 
     longhaul sim run --link transatlantic --control examples/control/aimd.py
 
-The records are those of include/longhaul_control.h. An event costs some 50 microseconds
-here, and 1 in C.
+The records are those of include/longhaul_control.h. An event costs some 30 microseconds
+here, and 10 in C.
 """
 import ctypes
 import mmap

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! [`ProgramController`] is a [`control::CongestionControl`]: each call is written into a page
-//! of shared memory, and virtual time stands still until the program has answered. The
+//! of shared memory, and virtual time does not advance until the program has answered. The
 //! records are those of `include/longhaul_control.h` ([`records`]).
 //!
 //! The program is in a process group of its own, which ends with the controller and with this

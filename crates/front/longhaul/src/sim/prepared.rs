@@ -22,6 +22,9 @@ const DEFAULT_SECONDS: f64 = 30.0;
 /// The seed by default: a simulation repeats unless another one is asked for.
 const DEFAULT_SEED: u64 = 1;
 
+/// Most processes of a program that controls flows.
+const MAX_PROGRAMS: u32 = 64;
+
 /// A simulation, ready to run.
 pub(super) struct Prepared {
     /// The path from each moment on, the first at zero.
@@ -151,7 +154,13 @@ fn check_control(program: Option<&Path>, groups: &[FlowGroup]) -> Result<(), Pro
             Err(Problem::field(Field::ControlProgram, what, "an executable file"))
         }
         _ => Ok(()),
+    }?;
+    let programs: u32 = groups.iter().filter(|one| one.control.is_none()).map(|one| one.count).sum();
+    if programs > MAX_PROGRAMS {
+        let what = format!("{programs} flows with a program each");
+        return Err(Problem::field(Field::Flows, what, format!("at most {MAX_PROGRAMS}")));
     }
+    Ok(())
 }
 
 /// A flow that nothing limits over a path without a rate grows without end.
