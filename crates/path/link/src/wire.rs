@@ -5,9 +5,9 @@ mod in_flight;
 use crate::loss::LossState;
 use crate::packet_fate::{Cause, FateKind, FateLog, Packet, TrainRun};
 use crate::{COALESCE, Delivery, Distribution, Jitter, LinkConfig, Loss, nanos, random};
+use in_flight::{Arrival, InFlight};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use in_flight::{Arrival, InFlight};
 use units::{LossRatio, Nanos};
 
 /// [`COALESCE`] in ns.

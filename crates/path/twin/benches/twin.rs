@@ -54,7 +54,12 @@ fn main() {
     let repeats = if quick { 1 } else { REPEATS };
     println!(
         "{:36} {:>12} {:>12} {:>19} {:>17} {:>15}",
-        "path, control", "Mpkt/s exact", "in trains", "goodput, Mbit/s", "median RTT, ms", "retransmits"
+        "path, control",
+        "Mpkt/s exact",
+        "in trains",
+        "goodput, Mbit/s",
+        "median RTT, ms",
+        "retransmits"
     );
     for line in LINES.into_iter().filter(|line| wanted(line.name)) {
         let line = if quick { Line { seconds: 1, flows: line.flows.min(8), ..line } } else { line };
@@ -76,8 +81,7 @@ fn main() {
     let long = "10 Gbit/s x 100 ms, cubic, 1000 s";
     if !quick && wanted(long) {
         let line = line("", 10_000, 100, 1_000);
-        let scenario =
-            Scenario { max_packets: u64::MAX, ..scenario(line, Granularity::Trains) };
+        let scenario = Scenario { max_packets: u64::MAX, ..scenario(line, Granularity::Trains) };
         let run = measure(&scenario, 1);
         println!("{long}: {:.1} s of a core, {:.2} Mpkt/s", run.seconds, run.mega_packets);
     }

@@ -67,9 +67,12 @@ fn scenarios() -> Vec<(&'static str, Scenario)> {
         ),
         (
             "cubic and reno, fq-codel with ECN",
-            with(over("rate=30mbit,rtt=30ms,queue=fq_codel,ecn=yes", &[Cubic, NewReno, Bbr3]), |c| {
-                c.ecn = true;
-            }),
+            with(
+                over("rate=30mbit,rtt=30ms,queue=fq_codel,ecn=yes", &[Cubic, NewReno, Bbr3]),
+                |c| {
+                    c.ecn = true;
+                },
+            ),
         ),
         (
             "on and off, red, exponential jitter",
@@ -80,7 +83,10 @@ fn scenarios() -> Vec<(&'static str, Scenario)> {
         ),
         (
             "pie, pareto jitter, clustered loss",
-            over("rate=30mbit,rtt=30ms,queue=pie,jitter=pareto:1ms,loss=ge:0.1%:20%", &[Cubic, Bbr]),
+            over(
+                "rate=30mbit,rtt=30ms,queue=pie,jitter=pareto:1ms,loss=ge:0.1%:20%",
+                &[Cubic, Bbr],
+            ),
         ),
         (
             "schedule, datagrams, pauses, autotuning",
