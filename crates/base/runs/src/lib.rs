@@ -16,24 +16,28 @@ pub struct PacketRun {
 impl PacketRun {
     /// From `start` to before `end`.
     #[must_use]
+    #[inline]
     pub const fn new(start: u64, end: u64) -> Self {
         PacketRun { start, end }
     }
 
     /// How many packets.
     #[must_use]
+    #[inline]
     pub const fn len(self) -> u64 {
         self.end.saturating_sub(self.start)
     }
 
     /// Whether there are none.
     #[must_use]
+    #[inline]
     pub const fn is_empty(self) -> bool {
         self.end <= self.start
     }
 
     /// What is in both.
     #[must_use]
+    #[inline]
     pub fn overlap(self, other: PacketRun) -> PacketRun {
         PacketRun::new(self.start.max(other.start), self.end.min(other.end))
     }
@@ -50,24 +54,28 @@ pub struct RunSet {
 impl RunSet {
     /// Packets in it.
     #[must_use]
+    #[inline]
     pub const fn packets(&self) -> u64 {
         self.packets
     }
 
     /// Whether there are none.
     #[must_use]
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.runs.is_empty()
     }
 
     /// The first run.
     #[must_use]
+    #[inline]
     pub fn first(&self) -> Option<PacketRun> {
         self.runs.front().copied()
     }
 
     /// The last run.
     #[must_use]
+    #[inline]
     pub fn last(&self) -> Option<PacketRun> {
         self.runs.back().copied()
     }
@@ -86,6 +94,7 @@ impl RunSet {
     }
 
     /// The first run that ends after `packet`.
+    #[inline]
     fn position(&self, packet: u64) -> usize {
         // Most questions are about the newest packets.
         if self.runs.back().is_none_or(|last| last.end <= packet) {
@@ -95,6 +104,7 @@ impl RunSet {
     }
 
     /// Calls `visit` with each part of `run` that is not in the set, in order.
+    #[inline]
     pub fn gaps(&self, run: PacketRun, mut visit: impl FnMut(PacketRun)) {
         let mut from = run.start;
         for other in self.runs.range(self.position(run.start)..) {
@@ -172,6 +182,7 @@ impl RunSet {
     }
 
     /// Removes all packets before `packet`.
+    #[inline]
     pub fn remove_before(&mut self, packet: u64) {
         while let Some(first) = self.runs.front_mut().filter(|first| first.start < packet) {
             if first.end > packet {
@@ -202,6 +213,7 @@ impl RunSet {
     }
 
     /// Removes all packets.
+    #[inline]
     pub fn clear(&mut self) {
         self.runs.clear();
         self.packets = 0;

@@ -64,6 +64,7 @@ impl SackBlocks {
     }
 
     /// The blocks.
+    #[inline]
     #[must_use]
     pub fn as_slice(&self) -> &[PacketRun] {
         &self.blocks[..self.count]

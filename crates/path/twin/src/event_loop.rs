@@ -202,10 +202,11 @@ impl<'a> Simulation<'a> {
         let now = self.now;
         self.sending_host.advance(now);
         self.receiving_host.advance(now);
-        if self.receiving_host.handled(now) == now {
+        let is_due = |due: Option<Nanos>| due.is_some_and(|at| at <= now);
+        if is_due(self.forward.next_due()) && self.receiving_host.handled(now) == now {
             self.receive_data(now);
         }
-        if self.sending_host.handled(now) == now {
+        if is_due(self.reverse.next_due()) && self.sending_host.handled(now) == now {
             self.receive_acknowledgements(now);
         }
         while let Some(timer) = self.timers.pop(self.now) {

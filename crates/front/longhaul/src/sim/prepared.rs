@@ -155,7 +155,8 @@ fn check_control(program: Option<&Path>, groups: &[FlowGroup]) -> Result<(), Pro
         }
         _ => Ok(()),
     }?;
-    let programs: u32 = groups.iter().filter(|one| one.control.is_none()).map(|one| one.count).sum();
+    let programs: u32 =
+        groups.iter().filter(|one| one.control.is_none()).map(|one| one.count).sum();
     if programs > MAX_PROGRAMS {
         let what = format!("{programs} flows with a program each");
         return Err(Problem::field(Field::Flows, what, format!("at most {MAX_PROGRAMS}")));
