@@ -56,7 +56,7 @@ struct FlowArgs {
     /// Path: a name (see `lab paths`), KEY=VALUE,… or both
     #[arg(long, value_name = "PATH", value_parser = parse_link)]
     link: Option<String>,
-    /// Flows: [Nx]CONTROL[,KEY=VALUE…] (repeatable) [default: cubic]
+    /// Flows: CONTROL or 4xCONTROL, then ,KEY=VALUE…, repeatable [default: cubic]
     ///
     /// Keys: start=30s, stop=90s, rate=10mbit (of the application), bytes=100MB,
     /// pacing=50mbit, window=64KiB (of the receiver), ecn=yes.
