@@ -39,15 +39,15 @@ const MISTAKES: &[(&str, &str, Next)] = &[
     ("completions csh", "csh", Works("completions zsh")),
     // Simulations.
     ("sim run", "PLAN.toml", Help),
-    ("sim run --link rtt=20ms", "nothing limits 'cubic'", Help),
+    ("sim run --link rate=unlimited,rtt=20ms", "nothing limits 'cubic'", Help),
     ("sim run --link rate=1mbit,rtt=20ms --flow cubik", "did you mean 'cubic'", Help),
     ("sim run --link rate=1mbit,rtt=20ms --flow cubic,strat=1s", "did you mean 'start'", Help),
     ("sim run --link rate=1mbit,rtt=20ms --flow 2000xcubic", "1 to 1000 flows", Help),
-    ("sim run --link rate=1mbit,rtt=20ms -t 0", "more than 0", Help),
+    ("sim run --link rate=1mbit,rtt=20ms -t 0", "above 0", Help),
     ("sim run DIR/plan.toml --link rate=1mbit,rtt=20ms", "cannot be used with", Help),
     ("sim run DIR/missing.toml", "cannot read", Help),
     ("sim advise --rate 1mbit", "--rtt", Help),
-    ("sim advise --link rtt=20ms,loss=1%", "a path without a rate", Help),
+    ("sim advise --link rate=unlimited,rtt=20ms,loss=1%", "a path without a rate", Help),
     ("sim advise --link geo --loss 1%", "cannot be used with", Help),
     ("sim compare --link rate=1mbit,rtt=20ms --runs 0", "0 runs", Help),
     // Hosts and ports.

@@ -66,7 +66,7 @@ fn a_mistake_is_one_line_with_its_line_and_column() {
 #[test]
 fn built_in_studies_are_listed_and_checked() {
     let names = String::from_utf8(run(&["study", "list", "--names"]).stdout).unwrap();
-    assert_eq!(names.lines().count(), 6, "{names}");
+    assert_eq!(names.lines().count(), 7, "{names}");
     for name in names.lines() {
         let output = run(&["study", "run", name, "--quick", "--dry-run"]);
         assert!(output.status.success(), "{name}");

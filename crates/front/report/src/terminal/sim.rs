@@ -219,7 +219,7 @@ mod tests {
         for shown in [
             "1 cubic, 5 to 9 s",
             "2 cubic, from 5 s",
-            "41.3 ms",
+            "41.2 ms",
             "Jain's index 0.9",
             "4 marked (CE)",
             "longhaul sim advise",
