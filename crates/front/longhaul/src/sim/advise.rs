@@ -100,7 +100,7 @@ pub fn advise(
         .ok_or_else(|| Problem::new(Fault::Interrupted, "interrupted"))?;
     let controls = matrix::controls(&compared, &jobs, &done);
     let answer = verdict::of(&controls);
-    let link = path.to_spec();
+    let link = request.link.clone();
     let next = next(&link, answer.best.as_deref());
     Ok(SimAdvice {
         schema: SIM_ADVICE_SCHEMA.to_owned(),
@@ -133,8 +133,9 @@ fn setting(control: &str) -> String {
 }
 
 fn next(link: &str, best: Option<&str>) -> NextCommand {
-    let words = ["longhaul", "sim", "compare", "--link", link, "--flow", best.unwrap_or("cubic")];
-    let why = "runs it under this machine's kernel, in a lab";
+    let in_lab = best.filter(|name| Algorithm::by_name(name).is_some_and(Algorithm::is_in_linux));
+    let words = ["longhaul", "sim", "compare", "--link", link, "--flow", in_lab.unwrap_or("cubic")];
+    let why = "runs that control under this machine's kernel, in a lab";
     NextCommand { command: command_line(words), on: CommandHost::Here, why: why.to_owned() }
 }
 

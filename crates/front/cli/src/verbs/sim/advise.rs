@@ -63,8 +63,8 @@ impl AdviseArgs {
             return link.clone();
         }
         let mut keys = Vec::new();
-        keys.extend(self.rate.map(|rate| format!("rate={}bit", rate.bps())));
-        keys.extend(self.rtt.map(|rtt| format!("rtt={}ns", rtt.nanos())));
+        keys.extend(self.rate.map(|rate| format!("rate={}bit", in_units(rate.bps(), "gmk"))));
+        keys.extend(self.rtt.map(|rtt| format!("rtt={}s", in_units(rtt.nanos(), " mun"))));
         keys.extend(self.loss.map(|loss| format!("loss={}", loss.to_string().replace(' ', ""))));
         match (&self.aqm, &self.queue) {
             (Some(aqm), size) => {
@@ -76,6 +76,18 @@ impl AdviseArgs {
         }
         keys.join(",")
     }
+}
+
+/// A value in the largest of units, a thousand of each other, that it is a whole number of, with the
+/// unit's prefix; below the last one it has none, as a rate in bit/s.
+fn in_units(value: u64, prefixes: &str) -> String {
+    for (place, prefix) in (0_u32..).zip(prefixes.chars()) {
+        let unit = 1_000_u64.pow(3 - place);
+        if value > 0 && value.is_multiple_of(unit) {
+            return format!("{}{prefix}", value / unit).replace(' ', "");
+        }
+    }
+    value.to_string()
 }
 
 pub(super) fn run(args: &AdviseArgs, console: &mut Console) -> Outcome {
@@ -93,4 +105,17 @@ pub(super) fn run(args: &AdviseArgs, console: &mut Console) -> Outcome {
     };
     console.print(&text);
     Ok(DONE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_units;
+
+    #[test]
+    fn values_are_in_their_largest_whole_unit() {
+        let rates = [50_000_000, 1_500_000, 10_000_000_000, 7].map(|rate| in_units(rate, "gmk"));
+        assert_eq!(rates, ["50m", "1500k", "10g", "7"]);
+        let times = [60_000_000, 1_500_000, 2_000_000_000, 7].map(|time| in_units(time, " mun"));
+        assert_eq!(times, ["60m", "1500u", "2", "7n"]);
+    }
 }

@@ -55,7 +55,7 @@ pub(super) fn of(controls: &[AdvisedControl]) -> Answer {
         return no_winner(&alike_words(&names), price);
     };
     let others = controls.iter().filter(|one| one.control != best.control);
-    let sentence = if left.len() == 1 && unfair == 0 {
+    let sentence = if left.len() == 1 && (unfair == 0 || fair_ones.is_empty()) {
         faster(best, others.max_by(by_goodput))
     } else if left.len() == 1 {
         format!(
@@ -174,6 +174,15 @@ mod tests {
         let (name, sentence) = best(&fair);
         assert_eq!(name.as_deref(), Some("bbr"));
         assert!(sentence.contains("the shortest queue"), "{sentence}");
+    }
+
+    #[test]
+    fn an_answer_that_harms_others_is_not_called_harmless() {
+        let greedy = [control("cubic", 12.0, 4.0, 0.1), control("bbr", 90.0, 18.0, 0.4)];
+        let answer = of(&greedy);
+        assert_eq!(answer.best.as_deref(), Some("bbr"));
+        assert!(!answer.sentence.contains("without more harm"), "{}", answer.sentence);
+        assert!(answer.price.contains("40 %") && answer.price.contains("10 %"), "{}", answer.price);
     }
 
     #[test]
