@@ -13,7 +13,9 @@ pub const SIM_COMPARISON_SCHEMA: &str = "longhaul.sim-comparison/1";
 pub struct SimRunFigures {
     /// The seed of the path's random numbers.
     pub seed: u64,
-    /// Goodput of each flow of the request, in its order.
+    /// Payload of all flows over the whole time.
+    pub all_bps: BitRate,
+    /// Goodput of each flow of the request, in its order, over its own time.
     pub goodput_bps: Vec<BitRate>,
     /// Retransmitted segments of all flows.
     pub retransmits: u64,

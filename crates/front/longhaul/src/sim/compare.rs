@@ -5,7 +5,6 @@ mod lab_run;
 
 use super::event::SimEvent;
 use super::figures::rtts_ms;
-use super::flow_group::FlowGroup;
 use super::prepared::Prepared;
 use super::{SimRequest, run};
 use crate::{Fault, Field, Problem, StopFlag};
@@ -14,7 +13,7 @@ use model::statistics::percentile;
 use record::{Measurement, SIM_COMPARISON_SCHEMA, SimComparison, SimRunFigures, Stream};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
-use units::BitRate;
+use units::{BitRate, ByteCount};
 
 /// Streams of a test at most.
 const MAX_STREAMS: u32 = 128;
@@ -123,7 +122,7 @@ pub fn compare(
         if stop.is_raised() {
             break;
         }
-        simulated.push(figures(&prepared.groups, seed, &[outcome.measurement], Vec::new()));
+        simulated.push(figures(&prepared, seed, &[outcome.measurement], Vec::new()));
         announce(on_event, "lab", 2 * number as usize + 2);
         let valid = lab_run::valid(&prepared, path, seed, on_event, stop)?;
         let Some(LabRun { measurements, not_valid }) = valid else {
@@ -133,7 +132,7 @@ pub fn compare(
         if let Some(first) = measurements.first() {
             kernel.clone_from(&first.host.kernel);
         }
-        lab.push(figures(&prepared.groups, seed, &measurements, not_valid));
+        lab.push(figures(&prepared, seed, &measurements, not_valid));
     }
     if lab.is_empty() {
         return Err(Problem::new(Fault::Interrupted, "interrupted before the first run in a lab"));
@@ -159,21 +158,23 @@ pub fn compare(
 
 /// The figures of a run: one measurement of all groups, or one of each.
 fn figures(
-    groups: &[FlowGroup],
+    prepared: &Prepared,
     seed: u64,
     measurements: &[Measurement],
     not_valid: Vec<String>,
 ) -> SimRunFigures {
     let mut streams = measurements.iter().flat_map(|one| &one.streams);
     let all: Vec<&Stream> = streams.clone().collect();
-    let goodput_bps = groups.iter().map(|group| {
+    let goodput_bps = prepared.groups.iter().map(|group| {
         let own = streams.by_ref().take(group.count as usize);
         own.fold(BitRate::ZERO, |sum, stream| BitRate::from_bps(sum.bps() + goodput(stream).bps()))
     });
     let goodput_bps = goodput_bps.collect();
     let rtts: Vec<f64> = all.iter().flat_map(|stream| rtts_ms(stream)).collect();
+    let bytes = all.iter().map(|stream| stream.received_bytes).sum();
     SimRunFigures {
         seed,
+        all_bps: BitRate::of(ByteCount::from_bytes(bytes), prepared.duration),
         goodput_bps,
         retransmits: all.iter().filter_map(|stream| stream.retransmits).sum(),
         rtt_median_ms: percentile(&rtts, 0.5),
@@ -185,7 +186,7 @@ fn goodput(stream: &Stream) -> BitRate {
     let time = Duration::try_from_secs_f64(stream.received_seconds).unwrap_or_default();
     match time.is_zero() {
         true => BitRate::ZERO,
-        false => BitRate::of(units::ByteCount::from_bytes(stream.received_bytes), time),
+        false => BitRate::of(ByteCount::from_bytes(stream.received_bytes), time),
     }
 }
 

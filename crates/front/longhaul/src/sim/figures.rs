@@ -145,17 +145,17 @@ fn jain(parts: &[f64]) -> Option<f64> {
     (parts.len() > 1 && squares > 0.0).then(|| sum * sum / (parts.len() as f64 * squares))
 }
 
-/// The smoothed RTTs every 100 ms, in ms.
+/// The smoothed RTTs every 100 ms, in ms: that of the latest sample, as those of the ramp-up are
+/// closer.
 pub(super) fn rtts_ms(stream: &Stream) -> Vec<f64> {
-    every_100_ms(stream).map(|sample| f64::from(sample.rtt_us) / 1e3).collect()
-}
-
-/// The samples at multiples of 100 ms with an RTT: those of the ramp-up are closer.
-fn every_100_ms(stream: &Stream) -> impl Iterator<Item = &record::Sample> {
-    stream.sender.iter().filter(|sample| {
-        let tenths = sample.t_s * 10.0;
-        sample.rtt_us > 0 && (tenths - tenths.round()).abs() < 1e-3
-    })
+    let samples = &stream.sender;
+    let [first, last] = [samples.first(), samples.last()].map(|one| one.map_or(0.0, |one| one.t_s));
+    let moments = (first * 10.0).ceil() as usize..=(last * 10.0).floor() as usize;
+    let at = moments.filter_map(|moment| {
+        let before = samples.partition_point(|sample| sample.t_s <= moment as f64 / 10.0 + 1e-9);
+        samples.get(before.checked_sub(1)?)
+    });
+    at.filter(|sample| sample.rtt_us > 0).map(|sample| f64::from(sample.rtt_us) / 1e3).collect()
 }
 
 fn bottleneck(path: &PathReport, outcome: &Outcome) -> SimBottleneck {

@@ -54,7 +54,10 @@ fn figure(of: &SimAgreement) -> Row {
     let ratio = match (of.ratio, of.interval) {
         (None, _) => "-".to_owned(),
         (Some(ratio), None) => format!("{ratio:.3}"),
-        (Some(ratio), Some([low, high])) => format!("{ratio:.3} ({low:.3}-{high:.3})"),
+        (Some(ratio), Some([low, high])) => {
+            let [low, high] = [low, high].map(|end| significant(end, 3));
+            format!("{ratio:.3} ({low}-{high})")
+        }
     };
     Row {
         cells: vec![of.figure.clone(), shown(of.simulated), shown(of.lab), ratio],
@@ -71,6 +74,7 @@ mod tests {
     fn invalid_runs_are_named() {
         let run = |seed, not_valid: &[&str]| SimRunFigures {
             seed,
+            all_bps: BitRate::from_bps(9_000_000),
             goodput_bps: vec![BitRate::from_bps(9_000_000)],
             retransmits: 2,
             rtt_median_ms: Some(20.0),
@@ -98,7 +102,7 @@ mod tests {
             sentence: "Agrees within 10 %.".to_owned(),
         };
         let text = sim_comparison(&of, &Style { colour: false, width: 90, unicode: true });
-        for shown in ["1 valid in the lab", "9.1 Mbit/s", "0.989 (0.950-1.030)", "seed 2", "late"] {
+        for shown in ["1 valid in the lab", "9.1 Mbit/s", "0.989 (0.95-1.03)", "seed 2", "late"] {
             assert!(text.contains(shown), "{shown}: {text}");
         }
     }

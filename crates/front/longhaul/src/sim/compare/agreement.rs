@@ -20,8 +20,8 @@ pub(super) fn of(
             pairs.iter().map(|(simulated, lab)| Some((of(simulated)?, of(lab)?))).collect();
         agreement(name, unit, &both?)
     };
-    let sum = |run: &SimRunFigures| Some(run.goodput_bps.iter().map(|rate| rate.as_f64()).sum());
-    let mut figures = vec![figure("goodput".to_owned(), "bit/s", &sum)];
+    let all = |run: &SimRunFigures| Some(run.all_bps.as_f64());
+    let mut figures = vec![figure("goodput".to_owned(), "bit/s", &all)];
     if groups.len() > 1 {
         figures.extend(groups.iter().enumerate().map(|(index, name)| {
             let of = |run: &SimRunFigures| Some(run.goodput_bps.get(index)?.as_f64());
@@ -93,6 +93,7 @@ mod tests {
     fn runs(goodputs: &[u64], invalid: &[usize]) -> Vec<SimRunFigures> {
         let run = |(index, mbit): (usize, &u64)| SimRunFigures {
             seed: index as u64,
+            all_bps: BitRate::from_bps(mbit * 1_000_000),
             goodput_bps: vec![BitRate::from_bps(mbit * 1_000_000)],
             retransmits: 3,
             rtt_median_ms: Some(20.0),
@@ -129,6 +130,7 @@ mod tests {
     fn groups_have_a_row_each() {
         let run = |goodput: [u64; 2]| SimRunFigures {
             seed: 1,
+            all_bps: BitRate::from_bps(goodput.iter().sum()),
             goodput_bps: goodput.map(BitRate::from_bps).to_vec(),
             retransmits: 0,
             rtt_median_ms: None,
