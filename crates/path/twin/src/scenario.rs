@@ -73,6 +73,17 @@ pub enum Ecn {
 }
 
 impl Ecn {
+    /// What a congestion control negotiates of itself: one that responds to nothing but marks
+    /// cannot do without them (Linux's `TCP_CONG_NEEDS_ECN`).
+    #[must_use]
+    pub const fn needed_by(algorithm: Algorithm) -> Self {
+        match algorithm {
+            Algorithm::Prague => Ecn::L4s,
+            Algorithm::Dctcp => Ecn::Classic,
+            _ => Ecn::Off,
+        }
+    }
+
     /// The ECN field of data packets.
     pub(crate) const fn codepoint(self) -> EcnCodepoint {
         match self {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use study::{Buffers, Test, Traffic};
 use tcp::{Application, BufferSize, WindowSize, WriteLimit};
 use topology::PathSpec;
-use twin::{ConnectionConfig, HEADER_BYTES};
+use twin::{ConnectionConfig, Ecn, HEADER_BYTES};
 use units::ByteCount;
 
 /// Connections that begin together do so one after the other, as those of a real client.
@@ -53,10 +53,12 @@ fn connection(test: &Test, traffic: &Traffic, stagger: Duration) -> ConnectionCo
         block: traffic.block.unwrap_or(BLOCK),
     });
     let (received, sent) = buffers(test);
+    let algorithm = Algorithm::by_name(traffic.congestion()).unwrap_or_default();
     ConnectionConfig {
         start: traffic.start + stagger,
         limit: WriteLimit { after: Some(traffic.omit + traffic.duration), bytes: None },
-        algorithm: Algorithm::by_name(traffic.congestion()).unwrap_or_default(),
+        algorithm,
+        ecn: Ecn::needed_by(algorithm),
         mss: test.spec.mtu().saturating_sub(HEADER_BYTES),
         application,
         buffer: BufferSize::Auto(sent),

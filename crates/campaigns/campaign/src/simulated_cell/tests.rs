@@ -83,6 +83,21 @@ fn each_client_and_stream_is_a_connection_and_reverse_is_the_way_back() {
 }
 
 #[test]
+fn controls_that_need_marks_negotiate_them() {
+    let path = format!("{RATE}\nqueue = \"dualpi2\"");
+    let achieved = |control: &str| {
+        let factors = format!("congestion = [\"{control}\"]");
+        let attempt = attempt(&plan(&path, &factors, "duration = \"5s\""));
+        attempt.flows[0].1.path.as_ref().unwrap().achieved.clone()
+    };
+    assert_eq!(achieved("cubic").marked, 0, "its packets are not ECN-capable");
+    for control in ["dctcp", "prague"] {
+        let achieved = achieved(control);
+        assert!(achieved.marked > 10, "{control}: {achieved:?}");
+    }
+}
+
+#[test]
 fn a_window_limits_a_flow() {
     // Of a rate at which a window takes no time to send.
     let fast = "rate = \"1gbit\"";

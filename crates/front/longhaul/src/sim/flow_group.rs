@@ -196,12 +196,10 @@ impl FlowGroup {
 }
 
 impl FlowGroup {
-    /// DCTCP and Prague cannot do without marks, and negotiate ECN by themselves.
-    const fn ecn_field(&self) -> Ecn {
-        match (self.control, self.ecn) {
-            (Some(Algorithm::Prague), _) => Ecn::L4s,
-            (Some(Algorithm::Dctcp), _) | (_, true) => Ecn::Classic,
-            (_, false) => Ecn::Off,
+    fn ecn_field(&self) -> Ecn {
+        match self.control.map_or(Ecn::Off, Ecn::needed_by) {
+            Ecn::Off if self.ecn => Ecn::Classic,
+            needed => needed,
         }
     }
 }
