@@ -2,7 +2,7 @@
 
 use crate::LONGHAUL;
 use crate::hosts::{Hosts, SMALL_WINDOW};
-use bench_harness::{Fallible, Ratios, median, note, rounds, row};
+use bench_harness::{Fallible, Ratios, median, row};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
@@ -14,12 +14,12 @@ pub(crate) struct Security {
 }
 
 impl Security {
-    fn plaintext() -> Self {
+    pub(crate) fn plaintext() -> Self {
         Security { near: "--insecure".to_owned(), far: "--insecure".to_owned() }
     }
 
     /// Writes the keys of a new pair.
-    fn keys(folder: &Path) -> Fallible<Self> {
+    pub(crate) fn keys(folder: &Path) -> Fallible<Self> {
         let output = Command::new(LONGHAUL).args(["boost", "pair"]).output()?;
         let text = String::from_utf8(output.stdout)?;
         let write = |role: &str| -> Fallible<String> {
@@ -61,13 +61,13 @@ impl Scenario {
 }
 
 /// Goodput at the receiver in bit/s.
-fn goodput(file: &Path) -> Fallible<f64> {
+pub(crate) fn goodput(file: &Path) -> Fallible<f64> {
     let document: Value = serde_json::from_str(&std::fs::read_to_string(file)?)?;
     let figure = |name: &str| document[name].as_f64().ok_or("no figure");
     Ok(figure("received_bytes")? * 8.0 / figure("seconds")?)
 }
 
-fn test(to: &str, seconds: u32, omit: u32, file: &Path) -> String {
+pub(crate) fn test(to: &str, seconds: u32, omit: u32, file: &Path) -> String {
     format!("{LONGHAUL} test {to} -t {seconds} --omit {omit} --json > {}", file.display())
 }
 
@@ -101,33 +101,6 @@ pub(crate) fn window(count: usize, is_short: bool) -> Fallible<()> {
     );
     let ratio = Ratios::of(&boosted, &direct);
     row("boost: the same, times direct", "30", &ratio.to_string(), ratio.median() >= 30.0);
-    Ok(())
-}
-
-/// TLS beside plaintext.
-pub(crate) fn tls(count: usize, is_short: bool) -> Fallible<()> {
-    let seconds = if is_short { 5 } else { 15 };
-    let figures = rounds(&[false, true], count, |with_tls, _| {
-        let folder = tempfile::tempdir()?;
-        let file = folder.path().join("result");
-        let security =
-            if *with_tls { Security::keys(folder.path())? } else { Security::plaintext() };
-        Scenario {
-            path: "rate=1gbit,rtt=20ms",
-            sysctl: "",
-            server: format!("{LONGHAUL} server"),
-            port: 5201,
-            security,
-            command: test("near -p 5301", seconds, 2, &file),
-        }
-        .run(folder.path())?;
-        goodput(&file)
-    })?;
-    if let [plain, tls] = figures.as_slice() {
-        note("boost: plaintext, 1 Gbit/s", &format!("{:.0} Mbit/s", median(plain) / 1e6));
-        let ratio = Ratios::of(tls, plain);
-        row("boost: TLS to plaintext, 1 Gbit/s", "0.90", &ratio.to_string(), ratio.median() >= 0.9);
-    }
     Ok(())
 }
 

@@ -108,7 +108,7 @@ pub(crate) fn ciphertext(count: usize, is_short: bool) -> Fallible<()> {
     let address = target.local_addr()?;
     let bytes = if is_short { 2_000_000_000 } else { 10_000_000_000 };
     let piece = host::random::incompressible(1 << 18);
-    let chains = [boost(address, &["--compress"])?, boost(address, &[])?];
+    let chains = [boost(address, [&["--compress"]; 2])?, boost(address, [&[]; 2])?];
     let mut costs = [Vec::new(), Vec::new()];
     let rates = rounds(&chains, count, |chain, _| {
         let before = chain.cpu_seconds()?;

@@ -77,17 +77,25 @@ fn haproxy(folder: &Path, target: SocketAddr) -> Fallible<Chain> {
     Ok(Chain { port, programs: vec![program] })
 }
 
-/// A pair with these flags at both boxes.
-pub(crate) fn boost(target: SocketAddr, flags: &[&str]) -> Fallible<Chain> {
+/// The program under test with room for 20,000 sockets, where this process may give it.
+pub(crate) fn roomy() -> Command {
+    let mut command = Command::new("sh");
+    command.args(["-c", r#"ulimit -n 65536 2>/dev/null; exec "$0" "$@""#, LONGHAUL]);
+    command
+}
+
+/// A pair with these flags at the near and at the far box.
+pub(crate) fn boost(target: SocketAddr, flags: [&[&str]; 2]) -> Fallible<Chain> {
+    let [near_flags, far_flags] = flags;
     let (port, lanes) = (free_port()?, free_port()?);
     let (listen, allowed) = (lanes.to_string(), target.to_string());
     let far = ["boost", "far", "--insecure", "-l", &listen, "--allow", &allowed];
-    let far = start(Command::new(LONGHAUL).args(far).args(flags))?;
+    let far = start(roomy().args(far).args(far_flags))?;
     let mut chain = Chain { port, programs: vec![far] };
     wait_for(lanes)?;
     let (far, forward) = (format!("127.0.0.1:{lanes}"), format!("{port}:{target}"));
     let near = ["boost", "near", "--insecure", "--far", &far, "-L", &forward];
-    chain.programs.push(start(Command::new(LONGHAUL).args(near).args(flags))?);
+    chain.programs.push(start(roomy().args(near).args(near_flags))?);
     wait_for(port)?;
     Ok(chain)
 }
@@ -151,7 +159,7 @@ pub(crate) fn measure(count: usize, is_short: bool) -> Fallible<()> {
     let target = TcpListener::bind("127.0.0.1:0")?;
     let address = target.local_addr()?;
     let bytes = if is_short { 1_000_000_000 } else { 10_000_000_000 };
-    let chains = [boost(address, &[])?, haproxy(folder.path(), address)?];
+    let chains = [boost(address, [&[], &[]])?, haproxy(folder.path(), address)?];
     let figures = rounds(&chains, count, |chain, _| carry(chain.port, &target, bytes))?;
     if let [ours, theirs] = figures.as_slice() {
         let gbps = |figures: &[f64]| format!("{:.2} Gbit/s", median(figures) / 1e9);

@@ -1,0 +1,100 @@
+//! Pairs over 1 Gbit/s: without and with loss beside two haproxies with the same congestion control,
+//! and TLS beside plaintext. The boxes are on the hosts of their applications, so the LAN is loopback.
+
+use crate::LONGHAUL;
+use crate::lab::{Security, goodput, test};
+use crate::relay::{Chain, roomy};
+use crate::sites::{FORWARDED, Sites, TARGET};
+use bench_harness::{Fallible, Ratios, median, note, rounds, row};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Paths, and the goodput that is promised, Mbit/s.
+const PATHS: [(&str, &str, f64); 3] = [
+    ("no loss", "rate=1gbit,rtt=100ms", 900.0),
+    ("0.1 % loss", "rate=1gbit,rtt=100ms,loss=0.1%", 850.0),
+    ("1 % loss", "rate=1gbit,rtt=100ms,loss=1%", 750.0),
+];
+const CONGESTION: &str = "bbr";
+
+/// What relays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Relay {
+    Plaintext,
+    Tls,
+    Haproxy,
+}
+
+impl Relay {
+    fn start(self, sites: &Sites, folder: &Path) -> Fallible<Chain> {
+        let security = match self {
+            Relay::Haproxy => return sites.haproxies(folder),
+            Relay::Plaintext => Security::plaintext(),
+            Relay::Tls => Security::keys(folder)?,
+        };
+        let flags = [&security.near, &security.far].map(|words| {
+            let words = words.split_whitespace().chain(["-C", CONGESTION]);
+            words.collect::<Vec<_>>()
+        });
+        sites.boxes([&flags[0], &flags[1]])
+    }
+}
+
+/// Goodput of one flow through a relay, Mbit/s.
+fn carry(path: &str, relay: Relay, seconds: u32, omit: u32) -> Fallible<f64> {
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("result");
+    let command = test(&format!("127.0.0.1 -p {FORWARDED}"), seconds, omit, &file);
+    let (rate, not_valid) = Sites::over(path, CONGESTION, |sites| {
+        let mut server = roomy();
+        server.args(["server", "-p", &TARGET.to_string()]);
+        let mut chain = Chain { port: FORWARDED, programs: Vec::new() };
+        chain.programs.push(Sites::start(sites.far(), &mut server, TARGET)?);
+        let relay = relay.start(sites, folder.path())?;
+        let mut client = Command::new("sh");
+        client.args(["-c", &command]).stdin(Stdio::null());
+        let output = sites.near().namespace.run(|| client.output())??;
+        drop((relay, chain));
+        if !output.status.success() {
+            let text = String::from_utf8_lossy(&output.stderr).into_owned();
+            return Err(format!("{LONGHAUL} test failed: {text}").into());
+        }
+        Ok(goodput(&file)? / 1e6)
+    })?;
+    if let Some(reason) = not_valid {
+        println!("  {relay:?} over {path}, {rate:.0} Mbit/s, is not valid: {reason}");
+    }
+    Ok(rate)
+}
+
+/// A pair beside two haproxies.
+pub(crate) fn measure(count: usize, is_short: bool) -> Fallible<()> {
+    let (seconds, omit) = if is_short { (5, 5) } else { (20, 8) };
+    for (name, path, promised) in PATHS {
+        let relays = [Relay::Plaintext, Relay::Haproxy];
+        let figures = rounds(&relays, count, |relay, _| carry(path, *relay, seconds, omit))?;
+        let [ours, theirs] = figures.as_slice() else { continue };
+        let what = format!("boost: 1 Gbit/s x 100 ms, {name}");
+        let rate = median(ours);
+        let promise = format!("{promised:.0} Mbit/s");
+        row(&what, &promise, &format!("{rate:.0} Mbit/s"), rate >= promised);
+        note("boost: the same with two haproxies", &format!("{:.0} Mbit/s", median(theirs)));
+        let ratio = Ratios::of(ours, theirs);
+        row("boost: the same, pair to haproxy", "1", &ratio.to_string(), ratio.median() >= 1.0);
+    }
+    Ok(())
+}
+
+/// TLS beside plaintext.
+pub(crate) fn tls(count: usize, is_short: bool) -> Fallible<()> {
+    let (seconds, omit) = (if is_short { 5 } else { 15 }, 2);
+    let relays = [Relay::Plaintext, Relay::Tls];
+    let run = |relay: &Relay, _| carry("rate=1gbit,rtt=20ms", *relay, seconds, omit);
+    let figures = rounds(&relays, count, run)?;
+    if let [plain, tls] = figures.as_slice() {
+        note("boost: plaintext, 1 Gbit/s", &format!("{:.0} Mbit/s", median(plain)));
+        let ratio = Ratios::of(tls, plain);
+        row("boost: TLS to plaintext, 1 Gbit/s", "0.90", &ratio.to_string(), ratio.median() >= 0.9);
+    }
+    Ok(())
+}

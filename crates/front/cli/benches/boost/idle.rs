@@ -1,0 +1,85 @@
+//! 10,000 flows that carried a byte each way and then nothing: memory and pipes of each box.
+
+use crate::relay::boost;
+use bench_harness::{Fallible, row};
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+const FLOWS: usize = 10_000;
+const SHORT: usize = 1_000;
+/// Resident memory of a box, MB.
+const MOST_MB: f64 = 200.0;
+/// Time after which flows are idle.
+const SETTLED: Duration = Duration::from_secs(3);
+
+/// Answers each connection's byte, and keeps the connection.
+fn keep(listener: TcpListener) {
+    thread::spawn(move || {
+        let mut open = Vec::new();
+        while let Ok((mut stream, _)) = listener.accept() {
+            let mut byte = [0];
+            // Those that tried the ports end without one.
+            if stream.read_exact(&mut byte).is_ok() && stream.write_all(&byte).is_ok() {
+                open.push(stream);
+            }
+        }
+    });
+}
+
+/// Lets this process have the sockets of both ends.
+fn raise_limit() -> Fallible<()> {
+    let pid = std::process::id().to_string();
+    let done = Command::new("prlimit").args(["--pid", &pid, "--nofile=65536"]).status()?;
+    if done.success() {
+        Ok(())
+    } else {
+        Err("20,000 sockets need the right to raise limits".into())
+    }
+}
+
+/// Resident memory of a process, MB (proc(5), in kB there).
+fn resident(pid: u32) -> Fallible<f64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("no VmRSS")?;
+    Ok(line.trim_end_matches("kB").trim().parse::<f64>()? * 1024.0 / 1e6)
+}
+
+fn pipes(pid: u32) -> Fallible<usize> {
+    let open = fs::read_dir(format!("/proc/{pid}/fd"))?.flatten();
+    let targets = open.filter_map(|one| fs::read_link(one.path()).ok());
+    Ok(targets.filter(|target| target.to_string_lossy().starts_with("pipe:")).count())
+}
+
+pub(crate) fn measure(is_short: bool) -> Fallible<()> {
+    raise_limit()?;
+    let count = if is_short { SHORT } else { FLOWS };
+    for (name, flags) in [("lanes", &[][..]), ("--mux", &["--mux"][..])] {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let chain = boost(listener.local_addr()?, [flags, &[]])?;
+        keep(listener);
+        let mut open = Vec::with_capacity(count);
+        for number in 0..count {
+            let told = |error| format!("flow {number}: {error}");
+            let mut stream = TcpStream::connect(("127.0.0.1", chain.port)).map_err(told)?;
+            stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+            stream.write_all(&[1]).map_err(told)?;
+            stream.read_exact(&mut [0]).map_err(told)?;
+            open.push(stream);
+        }
+        thread::sleep(SETTLED);
+        for (title, program) in ["far", "near"].iter().zip(&chain.programs) {
+            let (memory, pipes) = (resident(program.id())?, pipes(program.id())?);
+            row(
+                &format!("boost: {count} idle flows, {name}, {title}: RSS, pipes"),
+                &format!("{MOST_MB:.0} MB, 0"),
+                &format!("{memory:.0} MB, {pipes}"),
+                memory <= MOST_MB && pipes == 0,
+            );
+        }
+    }
+    Ok(())
+}
