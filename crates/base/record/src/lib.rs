@@ -106,7 +106,7 @@ pub use route_metrics::{RouteMetrics, RoutePrefix, RoutePrefixError};
 pub use sample::{ReceiverSample, Sample};
 pub use segment_sizes::SegmentSizes;
 pub use shell::{command_line, shell_word};
-pub use sim::{SIM_SCHEMA, SimBottleneck, SimEnd, SimFlow, SimReport};
+pub use sim::{SIM_SCHEMA, SenderLimit, SimBottleneck, SimEnd, SimFlow, SimReport};
 pub use sim_advice::{AdvisedControl, RunRange, SIM_ADVICE_SCHEMA, SimAdvice};
 pub use sim_comparison::{
     SIM_COMPARISON_SCHEMA, SimAgreement, SimComparison, SimRunFigures, SimVerdict,

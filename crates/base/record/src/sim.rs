@@ -1,6 +1,6 @@
 //! Flows over a path in virtual time. What `longhaul sim run --json` prints.
 
-use crate::{Drops, Finding, Limit, NextCommand};
+use crate::{Drops, Finding, NextCommand};
 use serde::{Deserialize, Serialize};
 use units::{BitRate, ByteCount};
 
@@ -84,8 +84,41 @@ pub struct SimFlow {
     pub rtt_median_ms: Option<f64>,
     /// 95th percentile of its smoothed RTT, in ms.
     pub rtt_p95_ms: Option<f64>,
-    /// What limited it; `None` if unknown, and beyond 100 flows.
-    pub limit: Option<Limit>,
+    /// What its sender waited for most of the time; `None` if it never sent.
+    pub limited_by: Option<SenderLimit>,
+    /// The share of its time in which it waited for that.
+    pub limited_share: f64,
+}
+
+/// What a simulated sender waits for: known, where a finding infers it.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SenderLimit {
+    /// The application, which has nothing to send.
+    Application,
+    /// The congestion window.
+    Cwnd,
+    /// The receive window.
+    Rwnd,
+    /// The send buffer.
+    SendBuffer,
+    /// The pacing rate.
+    Pacing,
+}
+
+impl SenderLimit {
+    /// The name in tables.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            SenderLimit::Application => "application",
+            SenderLimit::Cwnd => "cwnd",
+            SenderLimit::Rwnd => "rwnd",
+            SenderLimit::SendBuffer => "sndbuf",
+            SenderLimit::Pacing => "pacing",
+        }
+    }
 }
 
 /// The bottleneck of simulated flows.

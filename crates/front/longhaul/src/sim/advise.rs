@@ -168,7 +168,7 @@ mod tests {
         let good = AdviseRequest::new("rate=10mbit,rtt=20ms");
         assert_eq!(good.check(), Ok(()));
         for (request, field) in [
-            (AdviseRequest::new("rtt=20ms,loss=1%"), Field::Link),
+            (AdviseRequest::new("rate=unlimited,rtt=20ms,loss=1%"), Field::Link),
             (AdviseRequest::new("rate=10mbit"), Field::Link),
             (AdviseRequest { runs: 51, ..good.clone() }, Field::Repeat),
             (AdviseRequest { seconds: Some(-1.0), ..good.clone() }, Field::Seconds),

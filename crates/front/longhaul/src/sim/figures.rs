@@ -6,18 +6,16 @@ use super::prepared::Prepared;
 use control::Algorithm;
 use model::statistics::percentile;
 use record::{
-    CommandHost, Measurement, NextCommand, PathReport, SIM_SCHEMA, SimBottleneck, SimEnd, SimFlow,
-    SimReport, Stream, command_line,
+    CommandHost, Measurement, NextCommand, PathReport, SIM_SCHEMA, SenderLimit, SimBottleneck,
+    SimEnd, SimFlow, SimReport, Stream, command_line,
 };
 use std::time::Duration;
-use twin::Outcome;
+use tcp::LimitTimes;
+use twin::{Outcome, TruthInterval};
 use units::{BitRate, ByteCount};
 
 /// The name of the simulator, for documents that name a peer.
 const PEER: &str = "longhaul's simulator";
-
-/// Most flows that are explained one by one: each takes some milliseconds.
-const MAX_EXPLAINED: usize = 100;
 
 /// The result of a simulation over a path.
 pub(super) fn result(prepared: &Prepared, path: PathReport, outcome: Outcome) -> SimResult {
@@ -30,11 +28,12 @@ pub(super) fn result(prepared: &Prepared, path: PathReport, outcome: Outcome) ->
     let seconds = outcome.measurement.spec.seconds;
     let packets = outcome.packets;
     let link = path.asked.link.clone();
+    let truth = outcome.truth;
     let mut measurement = Measurement { path: Some(path), ..outcome.measurement };
     PEER.clone_into(&mut measurement.peer);
     "simulator".clone_into(&mut measurement.spec.target);
     measurement.notes.push("simulated in virtual time: no packet was sent".to_owned());
-    let flows = flows(prepared, &measurement);
+    let flows = flows(prepared, &measurement, &truth);
     let notes = notes(ended, seconds, packets);
     let report = SimReport {
         schema: SIM_SCHEMA.to_owned(),
@@ -56,7 +55,7 @@ pub(super) fn result(prepared: &Prepared, path: PathReport, outcome: Outcome) ->
     SimResult { report, measurement }
 }
 
-fn flows(prepared: &Prepared, measurement: &Measurement) -> Vec<SimFlow> {
+fn flows(prepared: &Prepared, measurement: &Measurement, truth: &[TruthInterval]) -> Vec<SimFlow> {
     let together = together(prepared, measurement);
     let shared: Vec<f64> = if together.is_empty() {
         measurement.streams.iter().map(|stream| stream.received_bytes as f64).collect()
@@ -64,17 +63,15 @@ fn flows(prepared: &Prepared, measurement: &Measurement) -> Vec<SimFlow> {
         together
     };
     let all: f64 = shared.iter().sum();
-    let is_explained = measurement.streams.len() <= MAX_EXPLAINED;
     let groups = prepared.groups.iter();
     let groups = groups.flat_map(|group| std::iter::repeat_n(group, group.count as usize));
     let each = measurement.streams.iter().zip(groups).zip(&prepared.connections).zip(&shared);
-    each.map(|(((stream, group), connection), part)| {
+    let each = each.enumerate();
+    each.map(|(index, (((stream, group), connection), part))| {
         let start_s = connection.start.as_secs_f64();
         let end = active_until(stream, prepared, start_s);
         let rtts = rtts_ms(stream);
-        let alone =
-            || Measurement { streams: vec![stream.clone()], ..without_streams(measurement) };
-        let limit = is_explained.then(|| diagnose::explain(&alone()).limit).flatten();
+        let (limited_by, limited_share) = limited_by(index, truth, end);
         SimFlow {
             id: stream.id,
             spec: group.spec.clone(),
@@ -87,18 +84,29 @@ fn flows(prepared: &Prepared, measurement: &Measurement) -> Vec<SimFlow> {
             retransmits: stream.retransmits.unwrap_or(0),
             rtt_median_ms: percentile(&rtts, 0.5),
             rtt_p95_ms: percentile(&rtts, 0.95),
-            limit,
+            limited_by,
+            limited_share,
         }
     })
     .collect()
 }
 
-fn without_streams(measurement: &Measurement) -> Measurement {
-    Measurement {
-        spec: record::TestSpec { streams: 1, ..measurement.spec.clone() },
-        path: measurement.path.clone(),
-        host: measurement.host.clone(),
-        ..Measurement::default()
+/// What a flow's sender waited for most, until it ended, and the share of its time.
+fn limited_by(index: usize, truth: &[TruthInterval], end_s: f64) -> (Option<SenderLimit>, f64) {
+    let own = truth.iter().take_while(|interval| interval.to_s <= end_s + 0.1);
+    let own = own.filter_map(|interval| interval.connections.get(index));
+    let sum = |of: fn(&LimitTimes) -> u64| own.clone().map(|one| of(&one.times)).sum::<u64>();
+    let waits = [
+        (SenderLimit::Application, sum(|times| times.application_ns)),
+        (SenderLimit::Cwnd, sum(|times| times.cwnd_ns)),
+        (SenderLimit::Rwnd, sum(|times| times.rwnd_ns)),
+        (SenderLimit::SendBuffer, sum(|times| times.send_buffer_ns)),
+        (SenderLimit::Pacing, sum(|times| times.pacing_ns)),
+    ];
+    let all: u64 = waits.iter().map(|(_, ns)| ns).sum();
+    match waits.into_iter().max_by_key(|(_, ns)| *ns).filter(|_| all > 0) {
+        Some((limit, ns)) => (Some(limit), ns as f64 / all as f64),
+        None => (None, 0.0),
     }
 }
 

@@ -121,7 +121,7 @@ impl Observer for Progress<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use record::{Limit, SimEnd};
+    use record::{Limit, SenderLimit, SimEnd};
 
     fn request(link: &str, flows: &[&str], seconds: f64) -> SimRequest {
         let flows = flows.iter().map(|flow| (*flow).to_owned()).collect();
@@ -142,6 +142,7 @@ mod tests {
         assert_eq!(diagnose::explain(&first.measurement), report.finding);
         assert!(report.goodput_bps.bps() > 17_000_000, "{}", report.goodput_bps);
         assert_eq!((report.jain, report.flows[0].share), (None, 1.0));
+        assert_eq!(report.flows[0].limited_by, Some(SenderLimit::Cwnd));
         assert!(report.bottleneck.queue_p95_ms.is_some_and(|ms| ms > 5.0 && ms < 45.0));
         let next = report.next.as_ref().unwrap();
         assert!(next.command.starts_with("longhaul sim advise --link "), "{}", next.command);

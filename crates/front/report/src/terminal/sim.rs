@@ -1,6 +1,6 @@
 //! A simulation: the flows, the bottleneck, the finding.
 
-use super::sim_table::{Row, table};
+use super::sim_table::{Row, spread, table};
 use super::tune::row;
 use super::{
     Style, finding,
@@ -8,7 +8,6 @@ use super::{
     line::{Line, block},
     style,
 };
-use crate::wording;
 use record::{Drops, SimBottleneck, SimFlow, SimReport};
 use units::{BitRate, percent, significant};
 
@@ -16,7 +15,7 @@ use units::{BitRate, percent, significant};
 const MOST_ROWS: usize = 16;
 
 /// Columns of the flows.
-const HEAD: [&str; 7] = ["flow", "goodput", "share", "retr", "RTT p50", "p95", "limit"];
+const HEAD: [&str; 7] = ["flow", "goodput", "share", "retr", "RTT p50", "p95", "limited by"];
 
 /// The result of a simulation.
 #[must_use]
@@ -28,9 +27,9 @@ pub fn sim(report: &SimReport, style: &Style) -> String {
     lines.push(Line::new(style));
     lines.extend(flows(&report.flows, style));
     lines.push(Line::new(style));
-    let jain = report.jain.map_or_else(String::new, |jain| {
-        format!(", Jain's index {} (1: all flows have the same)", significant(jain, 3))
-    });
+    let jain = report
+        .jain
+        .map_or_else(String::new, |jain| format!(", Jain's index {}", significant(jain, 3)));
     let all = format!("{} of all flows{jain}", report.goodput_bps);
     lines.extend(row(style, "Goodput", style::STRONG, &all));
     lines.extend(row(style, "Queue", style::PLAIN, &queue(&report.bottleneck)));
@@ -77,9 +76,17 @@ fn one(flow: &SimFlow) -> Row {
             flow.retransmits.to_string(),
             ms(flow.rtt_median_ms),
             ms(flow.rtt_p95_ms),
-            wording::limit_name(flow.limit).to_owned(),
+            limit(flow),
         ],
         tone: style::STRONG,
+    }
+}
+
+/// What its sender waited for, and the share of its time: `cwnd 98 %`.
+fn limit(flow: &SimFlow) -> String {
+    match flow.limited_by {
+        Some(limit) => format!("{} {:.0} %", limit.name(), flow.limited_share * 100.0),
+        None => "-".to_owned(),
     }
 }
 
@@ -93,17 +100,20 @@ fn group(spec: &str, flows: &[&SimFlow]) -> Row {
     let [low, high] = [rates.clone().min(), rates.max()].map(Option::unwrap_or_default);
     let middle = median(&|flow| Some(flow.goodput_bps.as_f64())).unwrap_or(0.0);
     let share: f64 = flows.iter().map(|flow| flow.share).sum();
-    let first = flows.first().and_then(|flow| flow.limit);
-    let same = flows.iter().all(|flow| flow.limit == first);
+    let first = flows.first().and_then(|flow| flow.limited_by);
+    let same = flows.iter().all(|flow| flow.limited_by == first);
     Row {
         cells: vec![
-            format!("{spec}, median of {}", flows.len()),
-            format!("{} ({low} to {high})", BitRate::from_bps_f64(middle)),
+            format!("{spec} (medians)"),
+            spread([BitRate::from_bps_f64(middle), low, high].map(|rate| rate.to_string())),
             percent(share),
             flows.iter().map(|flow| flow.retransmits).sum::<u64>().to_string(),
             ms(median(&|flow| flow.rtt_median_ms)),
             ms(median(&|flow| flow.rtt_p95_ms)),
-            if same { wording::limit_name(first).to_owned() } else { "several".to_owned() },
+            match first.filter(|_| same) {
+                Some(limit) => limit.name().to_owned(),
+                None => "several".to_owned(),
+            },
         ],
         tone: style::STRONG,
     }
@@ -185,9 +195,10 @@ mod tests {
             goodput_bps: BitRate::from_bps(u64::from(id) * 1_000_000),
             share: 1.0 / f64::from(count),
             retransmits: 7,
-            rtt_median_ms: Some(41.25),
+            rtt_median_ms: Some(41.3),
             rtt_p95_ms: None,
-            limit: None,
+            limited_by: Some(record::SenderLimit::Cwnd),
+            limited_share: 0.98,
         };
         SimReport {
             schema: String::new(),
@@ -219,7 +230,8 @@ mod tests {
         for shown in [
             "1 cubic, 5 to 9 s",
             "2 cubic, from 5 s",
-            "41.2 ms",
+            "41.3 ms",
+            "cwnd 98 %",
             "Jain's index 0.9",
             "4 marked (CE)",
             "longhaul sim advise",
@@ -229,7 +241,7 @@ mod tests {
         }
         assert!(!text.contains('\u{1b}'), "{text:?}");
         let many = sim(&report(20), &style);
-        assert!(many.contains("median of 20") && many.contains("1 Mbit/s to 20 Mbit/s"), "{many}");
+        assert!(many.contains("(medians)") && many.contains("(1-20)"), "{many}");
         assert!(many.lines().all(|line| line.chars().count() <= 90), "{many}");
     }
 }

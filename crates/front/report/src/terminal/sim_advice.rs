@@ -1,6 +1,6 @@
 //! Congestion controls compared over a path: the table, the answer, its price.
 
-use super::sim_table::{Row, table};
+use super::sim_table::{Row, spread, table};
 use super::tune::row;
 use super::{
     Style,
@@ -12,7 +12,7 @@ use record::{AdvisedControl, RunRange, SimAdvice};
 use units::{BitRate, percent, significant};
 
 /// Columns of the controls.
-const HEAD: [&str; 6] = ["control", "goodput", "queue p95", "retr", "beside cubic", "harm"];
+const HEAD: [&str; 6] = ["control", "goodput", "queue p95", "retr", "with cubic", "harm"];
 
 /// The answer to which congestion control a path is best used with.
 #[must_use]
@@ -47,41 +47,21 @@ pub fn sim_advice(advice: &SimAdvice, style: &Style) -> String {
 }
 
 fn control(one: &AdvisedControl, best: Option<&str>) -> Row {
-    let rate = |range: &RunRange| {
-        let shown = |bps: f64| BitRate::from_bps_f64(bps).to_string();
-        spread(range, &shown)
+    let ends = |range: &RunRange, shown: &dyn Fn(f64) -> String| {
+        spread([range.median, range.low, range.high].map(shown))
     };
     let is_best = best == Some(one.control.as_str());
     Row {
         cells: vec![
             if is_best { format!("> {}", one.control) } else { format!("  {}", one.control) },
-            rate(&one.goodput_bps),
-            spread(&one.queueing_ms, &|ms| format!("{} ms", significant(ms, 2))),
+            ends(&one.goodput_bps, &|bps| BitRate::from_bps_f64(bps).to_string()),
+            ends(&one.queueing_ms, &|ms| format!("{} ms", significant(ms, 2))),
             percent(one.retransmitted.median),
             BitRate::from_bps_f64(one.beside_cubic_bps.median).to_string(),
-            spread(&one.harm, &|harm| format!("{:.0} %", harm * 100.0)),
+            percent(one.harm.median),
         ],
         tone: if is_best { style::GOOD } else { style::STRONG },
     }
-}
-
-/// The median, with the range where it differs.
-fn spread(range: &RunRange, shown: &dyn Fn(f64) -> String) -> String {
-    let [median, low, high] = [range.median, range.low, range.high].map(shown);
-    if low == high {
-        return median;
-    }
-    // The unit is that of the median unless it changes within the range.
-    let unit = |text: &str| text.split_once(' ').map(|(_, unit)| unit.to_owned());
-    let low = match (unit(&low), unit(&high)) {
-        (first, second) if first == second => low.split(' ').next().unwrap_or(&low).to_owned(),
-        _ => low,
-    };
-    let high = match (unit(&median), unit(&high)) {
-        (first, second) if first == second => high.split(' ').next().unwrap_or(&high).to_owned(),
-        _ => high,
-    };
-    format!("{median} ({low}-{high})")
 }
 
 #[cfg(test)]
@@ -115,7 +95,7 @@ mod tests {
             next: None,
         };
         let text = sim_advice(&advice, &Style { colour: false, width: 100, unicode: true });
-        for shown in ["> bbr", "90 Mbit/s (81-99)", "50 % (40-60)", "5 ms", "sysctl -w x=bbr"] {
+        for shown in ["> bbr", "90 Mbit/s (81-99)", "50 %", "5 ms", "sysctl -w x=bbr"] {
             assert!(text.contains(shown), "{shown}: {text}");
         }
     }
