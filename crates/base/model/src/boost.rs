@@ -11,7 +11,8 @@
 //! minimum where a window or the link is near. That a split connection carries the minimum over its
 //! legs was measured for 7875 pairs of legs by Yuan, Rossman and Winstein, USENIX ATC 2025.
 //!
-//! W is at most TCP's largest window (RFC 7323, section 2.3), and CPU what the hosts' cores carry.
+//! W is at most TCP's largest window (RFC 7323, section 2.3), and CPU what the hosts' cores carry. A
+//! program's own window opens when data is delivered in order, after a repair: `program_rate`.
 //!
 //! Every input is an [`Estimate`]. A goodput falls with RTT and loss and rises with the rate, so its
 //! interval is that of the worst and of the best inputs, widened by the known error of the equation
@@ -280,6 +281,7 @@ fn error(congestion: Congestion, bound: Bound, loss: f64) -> [f64; 2] {
         (Congestion::Bbr, _) => [0.85, 1.05],
         (_, Bound::Congestion) => [0.7, 1.4],
         (_, Bound::Link) => [0.85, 1.0],
+        (_, Bound::ProgramWindow) => program_error(loss),
         _ => [0.9, 1.02],
     }
 }
@@ -290,7 +292,7 @@ pub fn direct(path: &LongPath, of: &Connections) -> Option<Goodput> {
     estimate(|case| {
         let ends = path.transfer(case, of.window);
         let mut least = long_rate(&ends, of.congestion, of.count)?;
-        lower(&mut least, program_rate(of, ends.rtt), Bound::ProgramWindow);
+        lower(&mut least, program_rate(of, &ends), Bound::ProgramWindow);
         let cpu = cores_rate(&HOST_RATE, of.count, case);
         lower(&mut least, Some(cpu), Bound::Cpu);
         let loss = ends.loss.fraction();
@@ -337,16 +339,21 @@ pub fn split(path: &LongPath, of: &Connections, boxes: &Boxes) -> Option<Goodput
         let cpu = if reduction > 1.0 { COMPRESSION_RATE } else { RELAY_RATE };
         let cpu = cores_rate(&cpu, of.count, case);
         let far_rtt = lanes.rtt.nanos().saturating_add(2 * boxes.lan_rtt.nanos());
+        let whole = Transfer { rtt: Rtt::from_nanos(far_rtt), ..lanes };
         for (rate, bound) in [
             (boxes.lan_rate, Bound::Lan),
             (window_rate(window(of), boxes.lan_rtt).map(|one| one.scaled(count(of))), Bound::Lan),
             (Some(cpu), Bound::Cpu),
-            (program_rate(of, Rtt::from_nanos(far_rtt)), Bound::ProgramWindow),
+            (program_rate(of, &whole), Bound::ProgramWindow),
         ] {
             lower(&mut least, rate, bound);
             most = rate.map_or(most, |rate| most.min(rate));
         }
-        let error = if least.1 == by { error } else { [0.9, 1.02] };
+        let error = match least.1 {
+            bound if bound == by => error,
+            Bound::ProgramWindow => program_error(loss),
+            _ => [0.9, 1.02],
+        };
         Some(Bounded { rate: least.0, bound: least.1, error, most })
     })
 }
@@ -419,8 +426,24 @@ fn lower(least: &mut (BitRate, Bound), rate: Option<BitRate>, bound: Bound) {
     }
 }
 
-fn program_rate(of: &Connections, rtt: Rtt) -> Option<BitRate> {
-    Some(window_rate(of.program_window?, rtt)?.scaled(count(of)))
+/// What a program's own window W carries. It opens when data is delivered in order, so what follows
+/// a loss waits until the repair, one RTT after the loss:
+///
+/// > W / (RTT (2 - (1 - exp(-n)) / n)), n = p W / MSS
+///
+/// n losses within a window are independent; a packet waits for what is left of the RTT after the last of
+/// them, `1 - (1 - exp(-n)) / n` RTTs in the mean.
+fn program_rate(of: &Connections, path: &Transfer) -> Option<BitRate> {
+    let window = of.program_window?;
+    let losses = path.loss.fraction() * window.as_f64() / path.mss.as_f64();
+    // exp_m1 keeps the digits of few losses.
+    let wait = if losses > 0.0 { 1.0 + (-losses).exp_m1() / losses } else { 0.0 };
+    Some(window_rate(window, path.rtt)?.scaled(count(of) / (1.0 + wait)))
+}
+
+/// Its error: where the link is near, bursts after repairs queue (docs/design/boost-plan.md).
+fn program_error(loss: f64) -> [f64; 2] {
+    if loss > 0.0 { [0.75, 1.05] } else { [0.9, 1.02] }
 }
 
 /// The window of each connection, which TCP bounds where nothing else does.

@@ -93,6 +93,54 @@ fn a_programs_own_window_spans_the_whole_path() {
     assert!(!holds_path(&path, &sftp));
 }
 
+/// Delivery in order over a link at which losses are repaired after one RTT: the time of every
+/// packet, with a window that opens as the packet of a window before is delivered.
+fn delivered_in_order(window: u64, rate_bps: f64, rtt_s: f64, loss: f64) -> f64 {
+    const PACKETS: usize = 400_000;
+    let packets = usize::try_from(window / MSS.bytes()).unwrap();
+    let serialization = 1500.0 * 8.0 / rate_bps;
+    let (mut free, mut delivered, mut state) = (0.0_f64, 0.0_f64, 1_u64);
+    let mut times: Vec<f64> = Vec::with_capacity(PACKETS);
+    for index in 0..PACKETS {
+        let allowed = index.checked_sub(packets).map_or(0.0, |at| times[at] + rtt_s / 2.0);
+        let sent = free.max(allowed);
+        free = sent + serialization;
+        let mut arrival = free + rtt_s / 2.0;
+        loop {
+            // xorshift64 (Marsaglia 2003).
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            if (state >> 11) as f64 / (1_u64 << 53) as f64 >= loss {
+                break;
+            }
+            arrival += rtt_s;
+        }
+        delivered = delivered.max(arrival);
+        times.push(delivered);
+    }
+    PACKETS as f64 * MSS.as_f64() * 8.0 / delivered
+}
+
+#[test]
+fn a_programs_window_waits_for_repairs() {
+    for (window, loss) in
+        [(1 << 20, "0"), (1 << 20, "0.1%"), (1 << 20, "1%"), (2 << 20, "0.1%"), (2 << 20, "0.3%")]
+    {
+        let path = path("100mbit", "173ms", loss);
+        let program = Connections {
+            program_window: Some(ByteCount::from_bytes(window)),
+            ..hosts(Congestion::Bbr, None)
+        };
+        let predicted = direct(&path, &program).unwrap();
+        let share = path.loss.expected.fraction();
+        let stepped = delivered_in_order(window, 100e6, 0.173, share);
+        let ratio = stepped / predicted.rate.expected.as_f64();
+        assert_eq!(predicted.bound, Bound::ProgramWindow);
+        assert!((0.9..1.02).contains(&ratio), "{window} at {loss}: {ratio}");
+    }
+}
+
 #[test]
 fn compression_exceeds_the_path_up_to_the_local_network() {
     let path = path("100mbit", "173ms", "0");

@@ -97,10 +97,10 @@ fn row(
     let pair = predicted(program, condition)?;
     let factor = pair.factor.ok_or("the plan predicts nothing")?;
     let of = |ingress, times| -> Fallible<(f64, bool)> {
-        let run = || once(setup, program, condition, ingress, &pair, times);
+        let run = |number| once(setup, program, (condition, number), ingress, &pair, times);
         let results: Vec<(f64, Validity)> = match (ingress, condition) {
             (Ingress::Direct, Condition::Loss) => together(run)?,
-            _ => (0..rounds).map(|_| run()).collect::<Fallible<_>>()?,
+            _ => (0..rounds).map(run).collect::<Fallible<_>>()?,
         };
         let rates: Vec<f64> = results.iter().map(|(rate, _)| *rate).collect();
         // Under loss single transfers differ, and the plan predicts their mean.
@@ -153,9 +153,10 @@ fn predicted(program: Program, condition: Condition) -> Fallible<BoostOption> {
     Ok(planned::option(&planned::transfer(&words)?, BoostKind::Pair)?.clone())
 }
 
-fn together<T: Send>(run: impl Fn() -> Fallible<T> + Sync) -> Fallible<Vec<T>> {
+fn together<T: Send>(run: impl Fn(usize) -> Fallible<T> + Sync) -> Fallible<Vec<T>> {
+    let run = &run;
     thread::scope(|scope| {
-        let runs: Vec<_> = (0..TOGETHER).map(|_| scope.spawn(&run)).collect();
+        let runs: Vec<_> = (0..TOGETHER).map(|number| scope.spawn(move || run(number))).collect();
         let results = runs.into_iter().map(|run| run.join().map_err(|_| "a lab panicked")?);
         results.collect()
     })
@@ -164,7 +165,7 @@ fn together<T: Send>(run: impl Fn() -> Fallible<T> + Sync) -> Fallible<Vec<T>> {
 fn once(
     setup: &Setup,
     program: Program,
-    condition: Condition,
+    (condition, number): (Condition, usize),
     ingress: Ingress,
     pair: &BoostOption,
     times: Times,
@@ -193,7 +194,8 @@ fn once(
     }
     let metered = meter::command(times, folder.path(), &command)?;
     let validity = Hosts {
-        path: condition.path(),
+        // Each run loses other packets.
+        path: &format!("{},seed={}", condition.path(), number + 1),
         app: r#"congestion = "cubic""#,
         server: &format!("congestion = \"cubic\"\n{}", condition.server()),
         services,
