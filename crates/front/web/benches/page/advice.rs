@@ -2,8 +2,10 @@
 //! page's protocol each, and the goodput with each action of a menu over the same path.
 
 use crate::hosts::Hosts;
-use crate::menu::{Action, MENU};
+use crate::menu::{self, Action, MENU};
+use crate::together::together;
 use bench_harness::Fallible;
+use host::lock::lock;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use simulator::removal::RIGHT;
@@ -11,7 +13,11 @@ use simulator::{Hosts as Kernels, Proportions, Scenario, ScenarioSet};
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::Write;
+use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use topology::PathSpec;
+use units::BitRate;
 
 /// A goodput below this share of the best one is wrong advice, if the page was sure.
 const SURE: f64 = 0.9;
@@ -59,35 +65,52 @@ impl Case {
 
 /// Measures the cases that the store does not have, and prints the shares.
 pub(crate) fn measure(set: &Set) -> Fallible<()> {
-    let mut cases = stored(set)?;
-    for (number, download) in numbers(set) {
-        if cases.iter().any(|case| (case.number, case.download) == (number, download)) {
-            continue;
-        }
-        let drawn = drawn(set.seed, number);
-        // Where the page loses its run, the messages of the protocol are missing.
-        let measured = std::panic::catch_unwind(|| case(&drawn, set.seed, download))
-            .unwrap_or_else(|_| Err("the page lost its run".into()));
-        match measured {
-            Ok(case) => {
-                println!(
-                    "{:>4} {:<22} {:<9} {:<9} of {:?}",
-                    number,
-                    case.family,
-                    case.advice,
-                    case.is_right(&case.advice),
-                    case.goodput
-                );
-                keep(set.store.as_deref(), &case)?;
-                cases.push(case);
+    let known = stored(set)?;
+    let is_known = |number, download| {
+        known.iter().any(|case| (case.number, case.download) == (number, download))
+    };
+    let missing =
+        numbers(set).into_iter().filter(|(number, download)| !is_known(*number, *download));
+    let drawn = missing.map(|(number, download)| (drawn(set.seed, number), download)).collect();
+    let cases = Mutex::new(known);
+    together(
+        drawn,
+        |(drawn, download)| rate(drawn, *download),
+        |(drawn, download)| {
+            // Where the page loses its run, the messages of the protocol are missing.
+            let measured = catch_unwind(|| case(drawn, set.seed, *download))
+                .unwrap_or_else(|_| Err("the page lost its run".into()));
+            let mut cases = lock(&cases);
+            match measured.and_then(|case| keep(set.store.as_deref(), &case).map(|()| case)) {
+                Ok(case) => {
+                    println!(
+                        "{:>4} {:<22} {:<9} {:<9} of {:?}",
+                        case.number,
+                        case.family,
+                        case.advice,
+                        case.is_right(&case.advice),
+                        case.goodput
+                    );
+                    cases.push(case);
+                }
+                Err(error) => {
+                    println!("{:>4} {:<22} left out: {error}", drawn.number, drawn.family);
+                }
             }
-            Err(error) => println!("{number:>4} {:<22} left out: {error}", drawn.family),
-        }
-    }
+        },
+    );
+    let cases = lock(&cases);
     for download in [true, false] {
         show(&cases.iter().filter(|case| case.download == download).collect::<Vec<_>>(), download);
     }
     Ok(())
+}
+
+/// The rate of the direction that the transfer takes.
+fn rate(drawn: &Scenario, download: bool) -> BitRate {
+    let path: Result<PathSpec, _> = drawn.path.parse();
+    let rate = path.ok().and_then(|path| path.directions()[usize::from(download)].rate());
+    rate.unwrap_or(BitRate::from_bps(u64::MAX))
 }
 
 fn drawn(seed: u64, number: usize) -> Scenario {
@@ -128,11 +151,8 @@ fn case(drawn: &Scenario, seed: u64, download: bool) -> Fallible<Case> {
         }
     };
     let (told, short) = (run(true)?, run(false)?);
+    let goodput = menu::measure(drawn, &path)?;
     let remedies = if download { "remedies" } else { "upload_remedies" };
-    let mut goodput = BTreeMap::new();
-    for action in MENU {
-        goodput.insert(format!("{action:?}"), action.measure(drawn, &path)?);
-    }
     Ok(Case {
         seed,
         number: drawn.number,

@@ -14,6 +14,7 @@ mod latency;
 mod menu;
 mod queues;
 mod rates;
+mod together;
 
 use bench_harness::{Arguments, Fallible};
 use std::process::ExitCode;

@@ -6,7 +6,9 @@ use perf::client::{ClientConfig, EndAfter};
 use record::Direction;
 use serde_json::Value;
 use simulator::Scenario;
+use std::collections::BTreeMap;
 use std::time::Duration;
+use units::BitRate;
 
 /// The seconds of a transfer.
 const SECONDS: f64 = 8.0;
@@ -14,6 +16,32 @@ const SECONDS: f64 = 8.0;
 const ATTEMPTS: usize = 3;
 /// The share of the path's rate that pacing allows.
 const PACED: f64 = 0.95;
+
+/// The goodput with each action, bit/s. Actions that set the same are measured once.
+pub(crate) fn measure(case: &Scenario, path: &str) -> Fallible<BTreeMap<String, f64>> {
+    let mut known: Vec<(Setting, f64)> = Vec::new();
+    let mut goodput = BTreeMap::new();
+    for action in MENU {
+        let setting = action.setting(case, path)?;
+        let found = known.iter().find(|(other, _)| *other == setting).map(|(_, rate)| *rate);
+        let rate = match found {
+            Some(rate) => rate,
+            None => setting.measure(case, path)?,
+        };
+        known.push((setting, rate));
+        goodput.insert(format!("{action:?}"), rate);
+    }
+    Ok(goodput)
+}
+
+/// What the hosts have, and how the client sends.
+#[derive(Debug, PartialEq, Eq)]
+struct Setting {
+    sysctls: Vec<(String, String)>,
+    congestion: &'static str,
+    streams: u32,
+    pacing: Option<BitRate>,
+}
 
 /// Something that may raise the goodput.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,8 +82,25 @@ impl Action {
         }
     }
 
-    /// The goodput with it, bit/s.
-    pub(crate) fn measure(self, case: &Scenario, path: &str) -> Fallible<f64> {
+    fn setting(self, case: &Scenario, path: &str) -> Fallible<Setting> {
+        let has_buffers = matches!(self, Action::Buffers | Action::BuffersAndBbr);
+        let path: topology::PathSpec = path.parse()?;
+        let rate = path.directions()[usize::from(case.reverse)].rate();
+        Ok(Setting {
+            sysctls: if has_buffers { large_buffers() } else { case.host_sysctls() },
+            congestion: match self {
+                Action::Bbr | Action::BuffersAndBbr => "bbr",
+                Action::Cubic => "cubic",
+                _ => case.congestion.name(),
+            },
+            streams: if self == Action::FourFlows { 4 } else { 1 },
+            pacing: rate.filter(|_| self == Action::Pacing).map(|rate| rate.scaled(PACED)),
+        })
+    }
+}
+
+impl Setting {
+    fn measure(&self, case: &Scenario, path: &str) -> Fallible<f64> {
         let mut last = None;
         for _ in 0..ATTEMPTS {
             let Done { result, not_valid } = self.once(case, path)?;
@@ -67,27 +112,18 @@ impl Action {
         Err(format!("no valid run: {}", last.unwrap_or_default()).into())
     }
 
-    fn once(self, case: &Scenario, path: &str) -> Fallible<Done<f64>> {
-        let has_buffers = matches!(self, Action::Buffers | Action::BuffersAndBbr);
-        let sysctls = if has_buffers { large_buffers() } else { case.host_sysctls() };
-        let congestion = match self {
-            Action::Bbr | Action::BuffersAndBbr => "bbr",
-            Action::Cubic => "cubic",
-            _ => case.congestion.name(),
-        };
-        let rate =
-            path.parse::<topology::PathSpec>()?.directions()[usize::from(case.reverse)].rate();
-        let pacing = rate.filter(|_| self == Action::Pacing).map(|rate| rate.scaled(PACED));
+    fn once(&self, case: &Scenario, path: &str) -> Fallible<Done<f64>> {
         let config = ClientConfig {
             end: EndAfter::Seconds(SECONDS),
             direction: if case.reverse { Direction::Reverse } else { Direction::Forward },
-            streams: if self == Action::FourFlows { 4 } else { 1 },
-            fq_rate: pacing,
+            streams: self.streams,
+            fq_rate: self.pacing,
             sample_every: Duration::from_millis(50),
             watch_load: Duration::ZERO,
             ..ClientConfig::new("")
         };
-        let done = Hosts::of(path, congestion, &sysctls)?.over(|hosts| hosts.test(config))?;
+        let hosts = Hosts::of(path, self.congestion, &self.sysctls)?;
+        let done = hosts.over(|hosts| hosts.test(config))?;
         let result = diagnose::explain(&done.result).throughput_bps.as_f64();
         Ok(Done { result, not_valid: done.not_valid })
     }

@@ -219,7 +219,7 @@ impl Setup {
                 self.at("data/file")
             ),
             Program::Smbclient => format!(
-                "smbclient -N -s {} //server/data -c 'get file {into}'",
+                "smbclient -N -t 600 -s {} //server/data -c 'get file {into}'",
                 folder.join("smb.conf").display()
             ),
         }
