@@ -35,7 +35,7 @@ cargo bench -p longhaul-cli --bench boost -- [--rounds N] [--short] [PART]...
 PART: relay, window, gigabit, tls, object, text, ciphertext, kills, keystroke, flows, idle, programs,
       predictions (all of them)
 --rounds N: runs of each figure (5; of programs 1)
---only TEXT: of programs, the rows whose names contain TEXT, as in 'curl, 64 KiB'
+--only TEXT: of programs and gigabit, the rows whose names contain TEXT, as in 'curl, 64 KiB'
 --seed N: of predictions, what is drawn (a fresh one)
 --number N: of predictions, one of the 24 rows
 --write FILE: of predictions, where they are written before anything is measured";
@@ -93,7 +93,7 @@ fn measure(mut arguments: Arguments) -> Fallible<()> {
         match part {
             Part::Relay => relay::measure(rounds, is_short)?,
             Part::Window => lab::window(rounds, is_short)?,
-            Part::Gigabit => in_sandbox(|| gigabit::measure(rounds, is_short))?,
+            Part::Gigabit => in_sandbox(|| gigabit::measure(rounds, is_short, &only))?,
             Part::Tls => in_sandbox(|| gigabit::tls(rounds, is_short))?,
             Part::Object => lab::object(rounds)?,
             Part::Text => reduction::text(rounds)?,
