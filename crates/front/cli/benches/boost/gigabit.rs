@@ -11,9 +11,9 @@ use std::process::{Command, Stdio};
 
 /// Paths, and the goodput that is promised, Mbit/s.
 const PATHS: [(&str, &str, f64); 3] = [
-    ("no loss", "rate=1gbit,rtt=100ms", 900.0),
-    ("0.1 % loss", "rate=1gbit,rtt=100ms,loss=0.1%", 850.0),
-    ("1 % loss", "rate=1gbit,rtt=100ms,loss=1%", 750.0),
+    ("without loss", "rate=1gbit,rtt=100ms", 900.0),
+    ("loss of 0.1 %", "rate=1gbit,rtt=100ms,loss=0.1%", 850.0),
+    ("loss of 1 %", "rate=1gbit,rtt=100ms,loss=1%", 750.0),
 ];
 const CONGESTION: &str = "bbr";
 

@@ -11,6 +11,8 @@ use std::time::Duration;
 
 const FLOWS: usize = 10_000;
 const SHORT: usize = 1_000;
+/// One connection carries 2,048 flows at most.
+const MUX_FLOWS: usize = 2_000;
 /// Resident memory of a box, MB.
 const MOST_MB: f64 = 200.0;
 /// Files of a process beside its flows.
@@ -62,11 +64,15 @@ fn pipes(pid: u32) -> Fallible<usize> {
 
 pub(crate) fn measure(is_short: bool) -> Fallible<()> {
     let count = if is_short { SHORT } else { possible()? };
-    let most_mb = MOST_MB * count as f64 / FLOWS as f64;
-    for (name, flags) in [("lanes", &[][..]), ("--mux", &["--mux"][..])] {
+    for (name, flags, count) in
+        [("lanes", &[][..], count), ("--mux", &["--mux"][..], count.min(MUX_FLOWS))]
+    {
+        let most_mb = MOST_MB * count as f64 / FLOWS as f64;
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let chain = boost(listener.local_addr()?, [flags, &[]])?;
         keep(listener);
+        let at_first: Vec<usize> =
+            chain.programs.iter().map(|program| pipes(program.id())).collect::<Fallible<_>>()?;
         let mut open = Vec::with_capacity(count);
         for number in 0..count {
             let told = |error| format!("flow {number}: {error}");
@@ -77,8 +83,10 @@ pub(crate) fn measure(is_short: bool) -> Fallible<()> {
             open.push(stream);
         }
         thread::sleep(SETTLED);
-        for (title, program) in ["far", "near"].iter().zip(&chain.programs) {
-            let (memory, pipes) = (resident(program.id())?, pipes(program.id())?);
+        let titles = ["far", "near"].iter().zip(at_first);
+        for ((title, at_first), program) in titles.zip(&chain.programs) {
+            let memory = resident(program.id())?;
+            let pipes = pipes(program.id())?.saturating_sub(at_first);
             row(
                 &format!("boost: {count} idle flows, {name}, {title}: RSS, pipes"),
                 &format!("{most_mb:.0} MB, 0"),
