@@ -1,4 +1,5 @@
-//! Metrics of one destination's route, predicted and measured over eight lab paths: `make bench`.
+//! Metrics of one destination's route, predicted and measured over eight lab paths, and measured over
+//! one for which there is no prediction: `make bench`.
 //!
 //! An unmodified program sends over a path, in the order A B B A without and with the plan of
 //! `tune plan --route`, applied and reverted with its journal. The measured gain has to be within
@@ -6,7 +7,7 @@
 
 mod transfer;
 
-use bench_harness::{Arguments, Fallible, heading, median, row};
+use bench_harness::{Arguments, Fallible, heading, median, note, row};
 use host::directory::Trust;
 use host::kernel_route::KernelRoute;
 use host::route_table;
@@ -42,24 +43,27 @@ struct Case {
 }
 
 const LONG: Length = Length::Seconds { all: 20, skipped: 4 };
+/// Under random loss: CUBIC is in its steady state, and loses often enough for a mean.
+const LOSSY: Length = Length::Seconds { all: 60, skipped: 20 };
 
 const fn case(name: &'static str, path: [&'static str; 3], length: Length) -> Case {
     let [rate, rtt, loss] = path;
     Case { name, rate, rtt, loss, length, congestion: None, send_buffer: 64 << 20 }
 }
 
-const CASES: [Case; 8] = [
-    case("1 % loss", ["100mbit", "50ms", "1%"], LONG),
-    case("0.5 % loss", ["100mbit", "100ms", "0.5%"], LONG),
-    case("0.3 % loss, 173 ms", ["50mbit", "173ms", "0.3%"], LONG),
-    case("0.5 % loss, 20 Mbit/s", ["20mbit", "30ms", "0.5%"], LONG),
+const CASES: [Case; 9] = [
+    case("1 % loss", ["100mbit", "50ms", "1%"], LOSSY),
+    case("0.5 % loss", ["100mbit", "100ms", "0.5%"], LOSSY),
+    case("0.3 % loss, 173 ms", ["50mbit", "173ms", "0.3%"], LOSSY),
+    case("0.5 % loss, 20 Mbit/s", ["20mbit", "30ms", "0.5%"], LOSSY),
+    case("0.2 % loss, 40 ms", ["100mbit", "40ms", "0.2%"], LOSSY),
     case("1 MB over 173 ms", ["100mbit", "173ms", "0%"], Length::Bytes(1_000_000)),
     case("300 kB over 100 ms", ["50mbit", "100ms", "0%"], Length::Bytes(300_000)),
     Case { congestion: Some("bbr"), ..case("no loss, no gain", ["100mbit", "50ms", "0%"], LONG) },
     Case {
         congestion: Some("bbr"),
         send_buffer: 512 << 10,
-        ..case("send buffer, no gain", ["100mbit", "100ms", "0%"], LONG)
+        ..case("a short send buffer", ["100mbit", "100ms", "0%"], LONG)
     },
 ];
 
@@ -110,14 +114,19 @@ fn hold(case: &Case, rounds: usize) -> Fallible<()> {
             without.push(once()?);
         }
     }
-    let gain = median(&with) / median(&without);
+    // The plan predicts means, from which single transfers under loss differ to either side.
+    let middle = |rates: &[f64]| match case.length {
+        LOSSY => rates.iter().sum::<f64>() / rates.len() as f64,
+        _ => median(rates),
+    };
+    let (without, with) = (middle(&without), middle(&with));
+    let gain = with / without;
     let report = lab.finish()?.into_path();
     let doubt = if report.valid { "" } else { " not valid" };
-    let measured = format!("{:.2}, then {:.2} Mbit/s", median(&without), median(&with));
+    let measured = format!("{without:.2}, then {with:.2} Mbit/s");
     let what = format!("{}: {}, {measured}", case.name, plan.metrics);
     let Some(predicted) = predicted else {
-        // A path without a prediction counts as one that was missed.
-        row(&what, "none", &format!("x {gain:.2}{doubt}"), false);
+        note(&format!("{what}, not predicted"), &format!("x {gain:.2}{doubt}"));
         return Ok(());
     };
     let off = gain / predicted.gain() - 1.0;
