@@ -2,7 +2,8 @@
 // or one that marks above a length, and losses listed by data packet.
 //
 // Prints one JSON document: payload received after --from, the time-weighted mean of the
-// congestion window after it, packets, seconds of a core and, with --sample, the window over time.
+// congestion window after it, packets, seconds of a core and, with --sample, the window over
+// time.
 
 #include "ns3/applications-module.h"
 #include "ns3/core-module.h"
@@ -11,6 +12,7 @@
 #include "ns3/point-to-point-module.h"
 #include "ns3/traffic-control-module.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <ctime>
@@ -69,7 +71,7 @@ void Sample(double every) {
   Simulator::Schedule(Seconds(every), &Sample, every);
 }
 
-void ConnectWindow() {
+void ConnectTraces() {
   Config::ConnectWithoutContext(
       "/NodeList/0/$ns3::TcpL4Protocol/SocketList/0/CongestionWindow", MakeCallback(&OnWindow));
 }
@@ -177,7 +179,7 @@ int main(int argc, char** argv) {
   ApplicationContainer sinks = sink.Install(hosts.Get(1));
   sinks.Start(Seconds(0.0));
   sinks.Get(0)->TraceConnectWithoutContext("Rx", MakeCallback(&OnReceived));
-  Simulator::Schedule(MicroSeconds(1), &ConnectWindow);
+  Simulator::Schedule(MicroSeconds(1), &ConnectTraces);
   if (sample > 0.0) Simulator::Schedule(Seconds(sample), &Sample, sample);
 
   Simulator::Stop(Seconds(seconds));
