@@ -1,7 +1,9 @@
-// One CUBIC flow over 100 Mbit/s x 50 ms with a drop-tail queue of one BDP for 20 s, as the
-// benchmark's second line has it, in ns-3: prints data packets a second of wall time.
+// One TCP flow between two hosts in ns-3, for scripts/ns3-peer: a link with a drop-tail queue,
+// or one that marks above a length, and losses listed by data packet.
 //
-// scripts/ns3-bench builds and runs it beside the twin.
+// Prints one JSON document: payload received after --from, the time-weighted mean of the
+// congestion window after it, packets, seconds of a core and, with --sample, the window over
+// time.
 
 #include "ns3/applications-module.h"
 #include "ns3/core-module.h"
@@ -10,81 +12,189 @@
 #include "ns3/point-to-point-module.h"
 #include "ns3/traffic-control-module.h"
 
-#include <chrono>
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <ctime>
+#include <list>
+#include <sstream>
 #include <string>
 
 using namespace ns3;
 
 namespace {
 
-constexpr double kSeconds = 20.0;
 constexpr uint32_t kMss = 1448;
-constexpr uint32_t kBdpPackets = 416;
+// The SYN and the acknowledgement that ends the handshake.
+constexpr uint32_t kHandshake = 2;
+constexpr uint16_t kPort = 5201;
 
-uint64_t g_received = 0;
+// What is measured, from `from` seconds on.
+struct Measured {
+  double from = 0.0;
+  uint64_t received = 0;
+  uint64_t received_late = 0;
+  double window = 0.0;
+  double window_since = 0.0;
+  double window_seconds = 0.0;
+};
 
-void Count(Ptr<const Packet> packet, const Address&) { g_received += packet->GetSize(); }
+Measured g_measured;
+
+double Now() { return Simulator::Now().GetSeconds(); }
+
+void OnReceived(Ptr<const Packet> packet, const Address&) {
+  g_measured.received += packet->GetSize();
+  if (Now() >= g_measured.from) g_measured.received_late += packet->GetSize();
+}
+
+// Adds the time for which the window was what it is.
+void CloseWindow() {
+  const double begin = std::max(g_measured.window_since, g_measured.from);
+  const double now = Now();
+  if (now > begin) g_measured.window_seconds += (now - begin) * g_measured.window;
+  g_measured.window_since = now;
+}
+
+void OnWindow(uint32_t, uint32_t bytes) {
+  CloseWindow();
+  g_measured.window = static_cast<double>(bytes) / kMss;
+}
+
+std::string g_samples;
+
+void Sample(double every) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%s[%.2f, %.2f]", g_samples.empty() ? "" : ", ", Now(),
+                g_measured.window);
+  g_samples += text;
+  Simulator::Schedule(Seconds(every), &Sample, every);
+}
+
+void ConnectTraces() {
+  Config::ConnectWithoutContext(
+      "/NodeList/0/$ns3::TcpL4Protocol/SocketList/0/CongestionWindow", MakeCallback(&OnWindow));
+}
+
+double CoreSeconds() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
+}
 
 }  // namespace
 
-int main() {
-  Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(TcpCubic::GetTypeId()));
+int main(int argc, char** argv) {
+  // Before the command line, on which --ns3::TYPE::ATTRIBUTE=VALUE may set others.
+  Config::SetDefault("ns3::TcpL4Protocol::RecoveryType",
+                     TypeIdValue(TcpPrrRecovery::GetTypeId()));
   Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(kMss));
   Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(10));
-  Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(8 << 20));
-  Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(8 << 20));
+  Config::SetDefault("ns3::TcpSocket::DelAckTimeout", TimeValue(MilliSeconds(40)));
+  Config::SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(MilliSeconds(200)));
+  Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(256 << 20));
+  Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(256 << 20));
+  Config::SetDefault("ns3::TcpWestwood::ProtocolType", EnumValue(TcpWestwood::WESTWOODPLUS));
+
+  std::string control = "ns3::TcpCubic";
+  double mbit = 100.0;
+  double rtt_ms = 50.0;
+  double seconds = 20.0;
+  uint32_t queue = 416;
+  uint32_t mark = 0;
+  std::string aqm;
+  std::string drops;
+  double sample = 0.0;
+  CommandLine command;
+  command.AddValue("control", "congestion control, by its TypeId", control);
+  command.AddValue("mbit", "rate of the link, Mbit/s", mbit);
+  command.AddValue("rtt", "round-trip time, ms", rtt_ms);
+  command.AddValue("seconds", "duration, s", seconds);
+  command.AddValue("from", "what is before is not measured, s", g_measured.from);
+  command.AddValue("queue", "limit of the queue, packets", queue);
+  command.AddValue("mark", "mark above this length, packets; 0: never", mark);
+  command.AddValue("aqm", "a queue discipline instead, by its TypeId", aqm);
+  command.AddValue("drops", "data packets to lose, from 1, in ascending order: 3+17", drops);
+  command.AddValue("sample", "interval of samples of the window, s; 0: none", sample);
+  command.Parse(argc, argv);
+
+  TypeId type;
+  if (!TypeId::LookupByNameFailSafe(control, &type)) {
+    std::fprintf(stderr, "ns3.cc: no congestion control %s\n", control.c_str());
+    return 2;
+  }
+  Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(type));
+  if (mark > 0) Config::SetDefault("ns3::TcpSocketBase::UseEcn", StringValue("On"));
 
   NodeContainer hosts;
   hosts.Create(2);
-  NodeContainer routers;
-  routers.Create(2);
-
-  PointToPointHelper access;
-  access.SetDeviceAttribute("DataRate", StringValue("10Gbps"));
-  access.SetChannelAttribute("Delay", StringValue("10us"));
-  access.SetQueue("ns3::DropTailQueue", "MaxSize", StringValue("10000p"));
-  PointToPointHelper bottleneck;
-  bottleneck.SetDeviceAttribute("DataRate", StringValue("100Mbps"));
-  bottleneck.SetChannelAttribute("Delay", StringValue("24980us"));
-  bottleneck.SetQueue("ns3::DropTailQueue", "MaxSize",
-                      StringValue(std::to_string(kBdpPackets) + "p"));
-
-  const NetDeviceContainer left = access.Install(hosts.Get(0), routers.Get(0));
-  const NetDeviceContainer middle = bottleneck.Install(routers.Get(0), routers.Get(1));
-  const NetDeviceContainer right = access.Install(routers.Get(1), hosts.Get(1));
-
+  const bool discipline = mark > 0 || !aqm.empty();
+  PointToPointHelper link;
+  link.SetDeviceAttribute("DataRate", DataRateValue(DataRate(static_cast<uint64_t>(mbit * 1e6))));
+  link.SetChannelAttribute("Delay", TimeValue(Seconds(rtt_ms / 2e3)));
+  // A queue discipline needs a short queue in the device, or none forms above it.
+  link.SetQueue("ns3::DropTailQueue", "MaxSize",
+                StringValue((discipline ? "1" : std::to_string(queue)) + std::string("p")));
+  const NetDeviceContainer devices = link.Install(hosts);
   InternetStackHelper internet;
   internet.InstallAll();
-  Ipv4AddressHelper addresses;
-  addresses.SetBase("10.0.0.0", "255.255.255.0");
-  Ipv4InterfaceContainer server;
-  for (const NetDeviceContainer& devices : {left, middle, right}) {
-    server = addresses.Assign(devices);
-    addresses.NewNetwork();
-    // The queue of the device is the bottleneck's, not a queue discipline above it.
-    TrafficControlHelper().Uninstall(devices);
+  if (discipline) {
+    TrafficControlHelper above;
+    if (aqm.empty()) {
+      // RED whose thresholds meet and whose average is the present length: a step.
+      above.SetRootQueueDisc(
+          "ns3::RedQueueDisc", "MinTh", DoubleValue(mark), "MaxTh", DoubleValue(mark), "QW",
+          DoubleValue(1.0), "UseEcn", BooleanValue(true), "UseHardDrop", BooleanValue(false),
+          "MeanPktSize", UintegerValue(1500), "MaxSize",
+          QueueSizeValue(QueueSize(std::to_string(queue) + "p")), "LinkBandwidth",
+          DataRateValue(DataRate(static_cast<uint64_t>(mbit * 1e6))), "LinkDelay",
+          TimeValue(Seconds(rtt_ms / 2e3)));
+    } else {
+      above.SetRootQueueDisc(aqm);
+    }
+    above.Install(devices.Get(0));
   }
-  Ipv4GlobalRoutingHelper::PopulateRoutingTables();
+  Ipv4AddressHelper addresses("10.0.0.0", "255.255.255.0");
+  const Ipv4InterfaceContainer interfaces = addresses.Assign(devices);
+  // Assign gives devices without a discipline one of their own.
+  if (!discipline) TrafficControlHelper().Uninstall(devices);
 
-  constexpr uint16_t kPort = 5201;
-  BulkSendHelper source("ns3::TcpSocketFactory", InetSocketAddress(server.GetAddress(1), kPort));
+  std::list<uint32_t> lost;
+  std::istringstream numbers(drops);
+  for (std::string number; std::getline(numbers, number, '+');) {
+    // The receiver's error model counts from 0 what has passed the queue.
+    lost.push_back(static_cast<uint32_t>(std::stoul(number)) - 1 + kHandshake);
+  }
+  if (!lost.empty()) {
+    Ptr<ReceiveListErrorModel> errors = CreateObject<ReceiveListErrorModel>();
+    errors->SetList(lost);
+    devices.Get(1)->SetAttribute("ReceiveErrorModel", PointerValue(errors));
+  }
+
+  BulkSendHelper source("ns3::TcpSocketFactory",
+                        InetSocketAddress(interfaces.GetAddress(1), kPort));
   source.SetAttribute("SendSize", UintegerValue(65536));
   source.Install(hosts.Get(0)).Start(Seconds(0.0));
   PacketSinkHelper sink("ns3::TcpSocketFactory", InetSocketAddress(Ipv4Address::GetAny(), kPort));
   ApplicationContainer sinks = sink.Install(hosts.Get(1));
   sinks.Start(Seconds(0.0));
-  sinks.Get(0)->TraceConnectWithoutContext("Rx", MakeCallback(&Count));
+  sinks.Get(0)->TraceConnectWithoutContext("Rx", MakeCallback(&OnReceived));
+  Simulator::Schedule(MicroSeconds(1), &ConnectTraces);
+  if (sample > 0.0) Simulator::Schedule(Seconds(sample), &Sample, sample);
 
-  Simulator::Stop(Seconds(kSeconds));
-  const auto begin = std::chrono::steady_clock::now();
+  Simulator::Stop(Seconds(seconds));
+  const double begin = CoreSeconds();
   Simulator::Run();
-  const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - begin;
+  CloseWindow();
+  const double core = CoreSeconds() - begin;
   Simulator::Destroy();
 
-  const double packets = static_cast<double>(g_received) / kMss;
-  std::printf("ns-3: %.0f packets, %.3f s, %.0f packets/s, goodput %.1f Mbit/s\n", packets,
-              wall.count(), packets / wall.count(), packets * kMss * 8.0 / kSeconds / 1e6);
+  const double measured = seconds - g_measured.from;
+  std::printf(
+      "{\"goodput_mbit\": %.4f, \"cwnd\": %.2f, \"packets\": %.0f, \"core_s\": %.3f, "
+      "\"samples\": [%s]}\n",
+      static_cast<double>(g_measured.received_late) * 8.0 / measured / 1e6,
+      g_measured.window_seconds / measured, static_cast<double>(g_measured.received) / kMss, core,
+      g_samples.c_str());
   return 0;
 }
