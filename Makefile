@@ -67,6 +67,7 @@ bench:
 	$(CARGO) bench --locked -p longhaul-web --bench legs
 	$(CARGO) bench --locked -p longhaul-web --bench web_loss
 	$(CARGO) bench --locked -p longhaul-web --bench web_load
+	scripts/kernel-oracle
 
 # Every built-in study in its short form: fails if a published trend does not hold.
 studies:
@@ -87,6 +88,7 @@ long: peers
 	LONGHAUL_LONG=1 $(CARGO) test --release --locked -p longhaul-udt-socket --test interop
 	scripts/determinism
 	scripts/vm-check short
+	scripts/kernel-oracle long
 	scripts/fuzz
 
 # Licences are checked by a test as well; known advisories need cargo-deny and

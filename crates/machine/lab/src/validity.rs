@@ -156,7 +156,9 @@ impl ValidityCheck<'_> {
     /// from run to run.
     fn long_term_loss(&self) -> Option<f64> {
         let [up, down] = self.path.directions();
-        let is_list = [up, down].iter().any(|at| matches!(at.config().loss, Loss::List(_)));
+        let is_list = [up, down]
+            .iter()
+            .any(|at| matches!(at.config().loss, Loss::List(_) | Loss::DataList(_)));
         if is_list || !self.changes.is_empty() || self.path.has_schedule() {
             return None;
         }

@@ -31,7 +31,7 @@ mod train;
 mod wire;
 
 pub use config::*;
-pub use loss::{GilbertElliott, Loss, PacketList};
+pub use loss::{DATA_ABOVE, GilbertElliott, Loss, PacketList};
 pub use middlebox::rewrite_window_scale;
 pub use packet_fate::{Cause, Counters, Fate, FateKind};
 pub use shaper::TokenBucket;

@@ -17,7 +17,15 @@ pub enum Loss {
     GilbertElliott(GilbertElliott),
     /// Loss of the listed packets.
     List(Arc<PacketList>),
+    /// Loss of the listed data packets: of those longer than [`DATA_ABOVE`], in the order in
+    /// which they leave the bottleneck. Acknowledgements, and what the queue drops, do not count,
+    /// so that two senders that behave alike lose the same packets.
+    DataList(Arc<PacketList>),
 }
+
+/// Longest packet that is not a data packet to [`Loss::DataList`], bytes: what every host of
+/// IPv4 has to accept (RFC 791, section 3.1).
+pub const DATA_ABOVE: u32 = 576;
 
 /// The two-state model of Gilbert (1960) and Elliott (1963): a packet is lost with
 /// the probability of the current state, then the state may change. The stationary
@@ -90,6 +98,8 @@ impl FromIterator<RangeInclusive<u64>> for PacketList {
 pub(crate) struct LossState {
     pub(crate) model: Loss,
     bad: bool,
+    /// Data packets so far.
+    data: u64,
 }
 
 /// The result of a draw, and its probability.
@@ -98,13 +108,19 @@ pub(crate) struct Draw {
     pub(crate) probability: f64,
 }
 
+impl Draw {
+    fn certain(lost: bool) -> Self {
+        Draw { lost, probability: f64::from(u8::from(lost)) }
+    }
+}
+
 impl LossState {
     pub(crate) fn new(model: Loss) -> Self {
-        LossState { model, bad: false }
+        LossState { model, bad: false, data: 0 }
     }
 
-    /// Decides whether packet `number` is lost.
-    pub(crate) fn draw(&mut self, number: u64, rng: &mut impl Rng) -> Draw {
+    /// Decides whether packet `number`, of `size` bytes, is lost.
+    pub(crate) fn draw(&mut self, number: u64, size: u32, rng: &mut impl Rng) -> Draw {
         match &self.model {
             Loss::None => Draw { lost: false, probability: 0.0 },
             Loss::Bernoulli(ratio) => {
@@ -117,9 +133,11 @@ impl LossState {
                 self.bad ^= change.takes(rng.next_u64());
                 Draw { lost, probability: share.fraction() }
             }
-            Loss::List(list) => {
-                let lost = list.contains(number);
-                Draw { lost, probability: f64::from(u8::from(lost)) }
+            Loss::List(list) => Draw::certain(list.contains(number)),
+            Loss::DataList(list) => {
+                let is_data = size > DATA_ABOVE;
+                self.data += u64::from(is_data);
+                Draw::certain(is_data && list.contains(self.data))
             }
         }
     }

@@ -171,7 +171,7 @@ impl<P: Clone> Wire<P> {
             return self.enqueue(packet, due, None, sent);
         }
         let since = sent.end.nanos_since(sent.origin);
-        if let Some(cause) = self.loses(config, packet.number, since, log) {
+        if let Some(cause) = self.loses(config, &packet, since, log) {
             log.drop_packet(sent.end, cause, packet);
             return;
         }
@@ -216,11 +216,12 @@ impl<P: Clone> Wire<P> {
     fn loses(
         &mut self,
         config: &LinkConfig,
-        number: u64,
+        packet: &Packet<P>,
         end: u64,
         log: &mut FateLog<P>,
     ) -> Option<Cause> {
-        let draw = self.loss_state.draw(number, &mut self.draws.loss);
+        let size = packet.train.size(packet.index);
+        let draw = self.loss_state.draw(packet.number, size, &mut self.draws.loss);
         if draw.probability > 0.0 {
             log.counters.loss_expected += draw.probability;
             log.counters.loss_variance += draw.probability * (1.0 - draw.probability);

@@ -15,6 +15,24 @@ pub enum KernelVersion {
 const NEAR_NS: u64 = 1_000_000;
 
 impl KernelVersion {
+    /// Every one, the oldest first.
+    pub const ALL: [Self; 2] = [KernelVersion::V6_1, KernelVersion::V6_18];
+
+    /// `6.1`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            KernelVersion::V6_1 => "6.1",
+            KernelVersion::V6_18 => "6.18",
+        }
+    }
+
+    /// The one of a name.
+    #[must_use]
+    pub fn by_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|version| version.name() == name)
+    }
+
     /// Whether an acknowledgement is near enough to wait for it (`tcp_tso_should_defer`),
     /// where the first packet in flight was sent `age_ns` ago.
     pub(crate) const fn is_acknowledgement_near(self, age_ns: u64, srtt_ns: u64) -> bool {

@@ -73,7 +73,7 @@ fn has(emulator: Emulator, direction: &PathDirection, effect: &str) -> bool {
         return match direction.config().loss {
             Loss::Bernoulli(_) => true,
             Loss::GilbertElliott(_) => emulator == Emulator::Netem,
-            Loss::None | Loss::List(_) => false,
+            Loss::None | Loss::List(_) | Loss::DataList(_) => false,
         };
     }
     match emulator {
@@ -133,7 +133,7 @@ fn netem(path: &PathSpec) -> EmulatorSettings {
                     .map(|share| decimal(share.fraction() * 100.0, 6));
                 command += &format!(" loss gemodel {p}% {r}% {bad}% {good}%");
             }
-            Loss::None | Loss::List(_) => {}
+            Loss::None | Loss::List(_) | Loss::DataList(_) => {}
         }
         for (share, name) in [(config.duplicate, "duplicate"), (config.corrupt, "corrupt")] {
             if share != LossRatio::NONE {

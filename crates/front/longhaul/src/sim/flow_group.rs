@@ -3,7 +3,7 @@
 use crate::{Field, Problem};
 use control::Algorithm;
 use std::time::Duration;
-use tcp::{Application, BufferSize, WindowSize, WriteLimit};
+use tcp::{Application, BufferSize, KernelVersion, WindowSize, WriteLimit};
 use topology::did_you_mean;
 use twin::{ConnectionConfig, Ecn};
 use units::{BitRate, ByteCount, Rtt};
@@ -15,7 +15,7 @@ pub(crate) const MAX_FLOWS: u32 = 1000;
 pub(crate) const OWN: &str = "own";
 
 /// Keys of a flow, with an example of each value.
-const KEYS: [(&str, &str); 7] = [
+const KEYS: [(&str, &str); 8] = [
     ("start", "start=30s"),
     ("stop", "stop=90s"),
     ("rate", "rate=10mbit"),
@@ -23,6 +23,7 @@ const KEYS: [(&str, &str); 7] = [
     ("pacing", "pacing=50mbit"),
     ("window", "window=64KiB"),
     ("ecn", "ecn=yes"),
+    ("kernel", "kernel=6.1"),
 ];
 
 /// Bytes of one write of an application with a rate, as iperf3's.
@@ -42,6 +43,7 @@ const STAGGER: Duration = Duration::from_micros(200);
 /// | `pacing` | maximum pacing rate of each socket |
 /// | `window` | maximum receive window of each |
 /// | `ecn` | `yes`: each negotiates ECN (RFC 3168); `dctcp` and `prague` always do |
+/// | `kernel` | the Linux whose rules each sender follows: 6.1 or 6.18 |
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlowGroup {
     /// As written.
@@ -64,6 +66,8 @@ pub struct FlowGroup {
     pub window: Option<ByteCount>,
     /// True if they negotiate ECN.
     pub ecn: bool,
+    /// The Linux that the senders follow.
+    pub kernel: KernelVersion,
 }
 
 impl FlowGroup {
@@ -80,6 +84,7 @@ impl FlowGroup {
             pacing: None,
             window: None,
             ecn: false,
+            kernel: KernelVersion::default(),
         }
     }
 
@@ -126,6 +131,13 @@ impl FlowGroup {
             "ecn" if value == "yes" => self.ecn = true,
             "ecn" if value == "no" => self.ecn = false,
             "ecn" => return Err(wrong(format!("ecn={value}"), "ecn=yes or ecn=no")),
+            "kernel" => {
+                let version = KernelVersion::by_name(value);
+                self.kernel = version.ok_or_else(|| {
+                    let known = KernelVersion::ALL.map(KernelVersion::name);
+                    wrong(format!("kernel={value}"), format!("one of {}", known.join(", ")))
+                })?;
+            }
             _ => {
                 let names = KEYS.map(|(name, _)| name);
                 let near = did_you_mean(key, names.into_iter());
@@ -154,6 +166,9 @@ impl FlowGroup {
             parts.extend(size.map(|size| format!("{key}={}", size.bytes())));
         }
         parts.extend(self.ecn.then(|| "ecn=yes".to_owned()));
+        if self.kernel != KernelVersion::default() {
+            parts.push(format!("kernel={}", self.kernel.name()));
+        }
         parts.join(",")
     }
 
@@ -190,6 +205,7 @@ impl FlowGroup {
             max_pacing_rate: self.pacing,
             window: WindowSize::Auto(self.window.unwrap_or(ample)),
             ecn: self.ecn_field(),
+            kernel: self.kernel,
             ..ConnectionConfig::default()
         })
     }
@@ -261,7 +277,7 @@ mod tests {
         assert_eq!(connections[3].start, Duration::from_micros(30_000_600));
         assert_eq!(connections[0].limit.after, Some(Duration::from_secs(60)));
         assert!(FlowGroup::parse("cubic").unwrap().is_unlimited());
-        for text in ["cubic", "2xreno,start=1.5s,stop=9s,rate=5000bit,bytes=7,ecn=yes"] {
+        for text in ["cubic", "2xreno,start=1.5s,stop=9s,rate=5000bit,bytes=7,ecn=yes,kernel=6.1"] {
             assert_eq!(FlowGroup::parse(text).unwrap().to_spec(), text);
         }
     }
@@ -279,6 +295,7 @@ mod tests {
             ("cubic,rate=10", "rate=10mbit"),
             ("cubic,bytes=0", "bytes=100MB"),
             ("cubic,ecn", "ecn=yes or ecn=no"),
+            ("cubic,kernel=5.4", "one of 6.1, 6.18"),
         ] {
             let problem = FlowGroup::parse(text).unwrap_err();
             let line = problem.to_string();

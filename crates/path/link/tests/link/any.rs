@@ -98,6 +98,9 @@ fn loss_models() -> impl Strategy<Value = Loss> {
         prop::collection::vec((1u64..500, 0u64..9), 0..9).prop_map(|runs| {
             Loss::List(Arc::new(runs.into_iter().map(|(from, more)| from..=from + more).collect()))
         }),
+        prop::collection::vec(1u64..500, 0..9).prop_map(|numbers| {
+            Loss::DataList(Arc::new(numbers.into_iter().map(|number| number..=number).collect()))
+        }),
     ]
 }
 

@@ -4,8 +4,8 @@ use crate::arrange::{
     MILLISECOND, SECOND, at_ms, config, drain, dropped, fates_of_all, flights, ms, train, watched,
 };
 use link::{
-    Blackhole, Bursts, Cause, Distribution, FateKind, Jitter, Link, LinkConfig, Loss, PacketList,
-    Reorder, Train,
+    Blackhole, Bursts, Cause, DATA_ABOVE, Distribution, FateKind, Jitter, Link, LinkConfig, Loss,
+    PacketList, Reorder, Train,
 };
 use std::sync::Arc;
 use units::Nanos;
@@ -50,6 +50,19 @@ fn packet_numbers_count_arrivals() {
     }
     assert_eq!(dropped(&fates_of_all(&mut link)), [1, 2, 5]);
     assert_eq!((link.counters().too_long, link.counters().lost), (2, 1));
+}
+
+#[test]
+fn data_packets_are_counted_as_they_leave_the_bottleneck() {
+    // The first is too long, and short ones have no number.
+    let list: PacketList = [2..=3].into_iter().collect();
+    let loss = Loss::DataList(Arc::new(list));
+    let mut link = watched(LinkConfig { loss, mtu: Some(1500), ..path() });
+    for size in [1501, 52, 1500, 1500, DATA_ABOVE, DATA_ABOVE + 1, 1500] {
+        link.arrive(Nanos(0), Train::single(size), 0);
+    }
+    assert_eq!(dropped(&fates_of_all(&mut link)), [1, 4, 6]);
+    assert_eq!((link.counters().too_long, link.counters().lost), (1, 2));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use units::{LossRatio, Probability};
 
-const FORMS: &str = "1%, ge:1%:30%, list:3+7+10-20 or replay:FILE";
+const FORMS: &str = "1%, ge:1%:30%, list:3+7+10-20, data:3+7+10-20 or replay:FILE";
 
 /// A loss setting.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -33,7 +33,9 @@ pub(super) fn read(
     } else if let Some(model) = text.strip_prefix("ge:") {
         Loss::GilbertElliott(gilbert_elliott(name, model)?)
     } else if let Some(list) = text.strip_prefix("list:") {
-        Loss::List(Arc::new(packets(name, list)?))
+        Loss::List(Arc::new(packets(name, "list", list)?))
+    } else if let Some(list) = text.strip_prefix("data:") {
+        Loss::DataList(Arc::new(packets(name, "data", list)?))
     } else if let Some((word, _)) = text.split_once(':') {
         let wrong = format!("'{}' is not a loss model; write {FORMS}", short(word));
         return Err(PathError::at(name, wrong));
@@ -87,7 +89,7 @@ fn mean_of(model: &GilbertElliott) -> f64 {
 /// is printed.
 pub(super) fn mean(model: &Loss) -> LossRatio {
     match model {
-        Loss::None | Loss::List(_) => LossRatio::NONE,
+        Loss::None | Loss::List(_) | Loss::DataList(_) => LossRatio::NONE,
         Loss::Bernoulli(ratio) => *ratio,
         Loss::GilbertElliott(model) => {
             let mean = mean_of(model);
@@ -98,8 +100,8 @@ pub(super) fn mean(model: &Loss) -> LossRatio {
     }
 }
 
-/// `3+7+10-20`.
-fn packets(name: &str, text: &str) -> Result<PacketList, PathError> {
+/// `3+7+10-20`, the numbers of `model`.
+fn packets(name: &str, model: &str, text: &str) -> Result<PacketList, PathError> {
     let number = |text: &str| text.trim().parse::<u64>().ok().filter(|number| *number > 0);
     text.split('+')
         .map(|part| {
@@ -109,7 +111,7 @@ fn packets(name: &str, text: &str) -> Result<PacketList, PathError> {
             };
             range.filter(|range| !range.is_empty()).ok_or_else(|| {
                 let wrong = format!(
-                    "'{}' is not a packet number (from 1) or FIRST-LAST; write list:3+7+10-20",
+                    "'{}' is not a packet number (from 1) or FIRST-LAST; write {model}:3+7+10-20",
                     short(part)
                 );
                 PathError::at(name, wrong)

@@ -37,6 +37,7 @@ fn loss(settings: &DirectionSettings) -> String {
             Some(log) => format!("{} packets (log {})", list.len(), printable(log)),
             None => format!("{} listed packets", list.len()),
         },
+        Loss::DataList(list) => format!("{} listed data packets", list.len()),
     }
 }
 

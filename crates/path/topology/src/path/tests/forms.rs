@@ -78,6 +78,8 @@ fn losses() {
     let Loss::List(list) = up("loss=list:3+7+10-20").loss else { panic!("a list") };
     assert_eq!(list.len(), 13);
     assert!([3, 7, 10, 20].iter().all(|n| list.contains(*n)) && !list.contains(21));
+    let Loss::DataList(list) = up("loss=data:3+7+10-20").loss else { panic!("a list") };
+    assert_eq!(list.len(), 13);
 }
 
 #[test]
@@ -90,6 +92,7 @@ fn loss_in_the_long_run() {
         ("loss=ge:99.999999%:0.000001%", "99.999999%"),
         ("loss=ge:0:30%:100%:2%", "2%"),
         ("loss=list:3", "0"),
+        ("loss=data:3", "0"),
         ("seed=1", "0"),
     ] {
         let spec = path(&format!("rate=100mbit,rtt=100ms,{text}"));

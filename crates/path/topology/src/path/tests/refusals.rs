@@ -37,6 +37,7 @@ fn refuses_values_that_cannot_be() {
         ("loss=list:3+0", "'0' is not a packet number"),
         ("loss=list:9-3", "'9-3' is not a packet number"),
         ("loss=list:", "write list:3+7+10-20"),
+        ("loss=data:", "write data:3+7+10-20"),
         ("loss=replay:", "the file name is missing"),
         ("loss=replay:x.csv", "cannot read 'x.csv'"),
         ("rate=trace:x", "given twice"),
