@@ -51,8 +51,7 @@ pub fn mathis_for(
 /// CUBIC is Reno-friendly and faster, see [`cubic`].
 #[must_use]
 pub fn cubic_region(mss: ByteCount, rtt: Rtt, loss: LossRatio) -> Option<BitRate> {
-    let segments = cubic_factor() * (rtt.secs_f64() / loss.fraction()).powf(0.75);
-    segments_rate(segments, mss, rtt)
+    segments_rate(cubic_region_window(rtt.secs_f64(), loss.fraction()), mss, rtt)
 }
 
 /// CUBIC's average rate: the maximum of [`cubic_region`] and Reno's rate, that of its
@@ -105,6 +104,11 @@ pub fn loss_from_fraction(fraction: f64) -> Option<LossRatio> {
     }
     // A `LossRatio` has twelve places; its parser is its only constructor.
     format!("{:.12}", fraction.min(0.999_999_999_999)).parse().ok()
+}
+
+/// The window of [`cubic_region`], in segments.
+pub(crate) fn cubic_region_window(rtt_s: f64, loss: f64) -> f64 {
+    cubic_factor() * (rtt_s / loss).powf(0.75)
 }
 
 fn cubic_factor() -> f64 {

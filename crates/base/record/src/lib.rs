@@ -42,6 +42,7 @@ mod shell;
 mod sim;
 mod sim_advice;
 mod sim_comparison;
+mod sim_trace;
 mod spec;
 mod study;
 mod study_comparison;
@@ -111,6 +112,7 @@ pub use sim_advice::{AdvisedControl, RunRange, SIM_ADVICE_SCHEMA, SimAdvice};
 pub use sim_comparison::{
     SIM_COMPARISON_SCHEMA, SimAgreement, SimComparison, SimRunFigures, SimVerdict,
 };
+pub use sim_trace::{SenderState, SimMoment};
 pub use spec::{EndCondition, TestSpec};
 pub use study::{
     FlowFigures, RunStatus, STUDY_PLAN_SCHEMA, STUDY_SCHEMA, StartSkew, StudyCell, StudyFactor,

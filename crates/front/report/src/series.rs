@@ -77,6 +77,26 @@ pub fn throughput(measurement: &Measurement) -> Option<(Source, Vec<Bin>)> {
     None
 }
 
+/// Payload delivered to each of several sets of streams, all in the same bins, which the longest of
+/// them has; in bit/s. Empty without samples.
+#[must_use]
+pub fn side_by_side(sets: &[Vec<&Stream>]) -> (Vec<f64>, Vec<Vec<f64>>) {
+    let counters: Vec<Vec<Vec<(f64, f64)>>> = sets
+        .iter()
+        .map(|set| set.iter().map(|stream| counter(stream, Source::Delivered)).collect())
+        .collect();
+    let edges = edges(counters.iter().flatten());
+    let rates = counters.iter().map(|set| {
+        let total = |t: f64| set.iter().map(|counter| at(counter, t)).sum::<f64>();
+        edges
+            .windows(2)
+            .map(|ends| (total(ends[1]) - total(ends[0])) * 8.0 / (ends[1] - ends[0]))
+            .collect()
+    });
+    let rates = rates.collect();
+    (edges, rates)
+}
+
 /// What was read of the file that is sent, over time; empty if it is not a file.
 #[must_use]
 pub fn disk(measurement: &Measurement) -> Vec<Bin> {
@@ -183,21 +203,29 @@ fn increasing(raw: Vec<(f64, u64)>) -> Vec<(f64, f64)> {
 }
 
 fn bins(counters: &[Vec<(f64, f64)>]) -> Vec<Bin> {
-    let end = counters.iter().filter_map(|c| c.last()).map(|p| p.0).fold(0.0, f64::max);
-    let gap = counters.iter().filter_map(|c| gap(c)).fold(0.0, f64::max);
-    let step = bin_length(end, gap);
-    // A remainder shorter than half a bin is merged into the last one.
-    let count = (end / step).round().clamp(1.0, 2.0 * MAX_BINS) as u32;
     let total = |t: f64| counters.iter().map(|c| at(c, t)).sum::<f64>();
-    (0..count)
-        .map(|i| {
-            let from_s = f64::from(i) * step;
-            let to_s = if i + 1 == count { end } else { from_s + step };
+    let edges = edges(counters.iter());
+    let pairs = edges.windows(2).map(|ends| (ends[0], ends[1]));
+    pairs
+        .map(|(from_s, to_s)| {
             let bits = (total(to_s) - total(from_s)) * 8.0;
             Bin { from_s, to_s, rate: BitRate::from_bps_f64(bits / (to_s - from_s)) }
         })
-        .filter(|bin| bin.to_s > bin.from_s)
         .collect()
+}
+
+/// The edges of the bins of several counters, from 0 to the last point; increasing.
+fn edges<'a>(counters: impl Iterator<Item = &'a Vec<(f64, f64)>> + Clone) -> Vec<f64> {
+    let end = counters.clone().filter_map(|c| c.last()).map(|p| p.0).fold(0.0, f64::max);
+    let gap = counters.filter_map(|c| gap(c)).fold(0.0, f64::max);
+    let step = bin_length(end, gap);
+    if end <= 0.0 {
+        return Vec::new();
+    }
+    // A remainder shorter than half a bin is merged into the last one.
+    let count = (end / step).round().clamp(1.0, 2.0 * MAX_BINS) as u32;
+    let inner = (0..count).map(|i| f64::from(i) * step).filter(|edge| *edge < end);
+    inner.chain([end]).collect()
 }
 
 /// The usual time between two points; of the second half, as the start is sampled more often.

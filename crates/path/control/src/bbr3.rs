@@ -27,7 +27,9 @@ mod startup;
 
 use crate::aggregation::Aggregation;
 use crate::random::SplitMix64;
-use crate::{Ack, Congestion, CongestionControl, INITIAL_WINDOW, Phase, RateSample, Reduction};
+use crate::{
+    Ack, BbrMode, Congestion, CongestionControl, INITIAL_WINDOW, Phase, RateSample, Reduction,
+};
 use long_term::LongTerm;
 use probe_bw::Cycle;
 use probe_rtt::ProbeRtt;
@@ -134,6 +136,19 @@ impl Bbr3 {
             phase: Phase::Open,
             aggregation: Aggregation::default(),
             random: SplitMix64::new(seed),
+        }
+    }
+
+    /// Its state; the phases of ProbeBW are one.
+    #[must_use]
+    pub const fn mode(&self) -> BbrMode {
+        match self.state {
+            State::Startup => BbrMode::Startup,
+            State::Drain => BbrMode::Drain,
+            State::ProbeDown | State::ProbeCruise | State::ProbeRefill | State::ProbeUp => {
+                BbrMode::ProbeBw
+            }
+            State::ProbeRtt => BbrMode::ProbeRtt,
         }
     }
 

@@ -3,7 +3,8 @@
 use crate::ConnectionConfig;
 use crate::measurement::Recording;
 use crate::truth::{self, ConnectionTruth};
-use control::{BbrMode, CongestionControl, Controller};
+use control::{BbrMode, CongestionControl, Controller, Phase};
+use record::SenderState;
 use tcp::{LimitTimes, Receiver, ReceiverConfig, Sender, SenderConfig};
 use units::{Nanos, Rtt};
 
@@ -28,6 +29,7 @@ struct Readings {
     retransmits: u64,
     duplicates: u64,
     reductions: u64,
+    timeouts: u64,
 }
 
 impl Connection {
@@ -69,12 +71,25 @@ impl Connection {
             retransmits: info.retransmits,
             duplicates: self.receiver.duplicates(),
             reductions: info.reductions.begun,
+            timeouts: info.reductions.timeouts,
         };
         let before = std::mem::replace(&mut self.before, readings);
         let control = self.sender.control();
         let slow_start = match control {
             Controller::Bbr(bbr) => bbr.mode() == BbrMode::Startup,
             _ => control.ssthresh().is_none_or(|threshold| control.cwnd() < threshold),
+        };
+        let timed_out = info.phase == Phase::Loss || readings.timeouts > before.timeouts;
+        let repairs = info.phase == Phase::Recovery || readings.reductions > before.reductions;
+        let state = match bbr_mode(control) {
+            _ if timed_out => SenderState::Loss,
+            Some(BbrMode::Startup) => SenderState::SlowStart,
+            Some(BbrMode::Drain) => SenderState::Drain,
+            Some(BbrMode::ProbeBw) => SenderState::ProbeBandwidth,
+            Some(BbrMode::ProbeRtt) => SenderState::ProbeRtt,
+            None if repairs => SenderState::Recovery,
+            None if slow_start => SenderState::SlowStart,
+            None => SenderState::CongestionAvoidance,
         };
         ConnectionTruth {
             measured: self.config.measured,
@@ -85,7 +100,16 @@ impl Connection {
             duplicates: readings.duplicates - before.duplicates,
             reductions: readings.reductions - before.reductions,
             slow_start,
+            state,
             ..std::mem::take(&mut self.current)
         }
+    }
+}
+
+const fn bbr_mode(control: &Controller) -> Option<BbrMode> {
+    match control {
+        Controller::Bbr(bbr) => Some(bbr.mode()),
+        Controller::Bbr3(bbr) => Some(bbr.mode()),
+        _ => None,
     }
 }

@@ -1,7 +1,7 @@
 //! The ground truth of a run, simulated or in the lab.
 
 use link::{Cause, Counters};
-use record::Drops;
+use record::{Drops, SenderState};
 use serde::{Deserialize, Serialize};
 use tcp::LimitTimes;
 
@@ -71,6 +71,9 @@ pub struct ConnectionTruth {
     pub reductions: u64,
     /// It was in slow start (BBR: startup) at the end of the interval.
     pub slow_start: bool,
+    /// The state of its sender.
+    #[serde(default)]
+    pub state: SenderState,
 }
 
 impl ConnectionTruth {

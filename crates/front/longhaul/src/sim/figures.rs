@@ -7,7 +7,7 @@ use control::Algorithm;
 use model::statistics::percentile;
 use record::{
     CommandHost, Measurement, NextCommand, PathReport, SIM_SCHEMA, SenderLimit, SimBottleneck,
-    SimEnd, SimFlow, SimReport, Stream, command_line,
+    SimEnd, SimFlow, SimMoment, SimReport, Stream, command_line,
 };
 use std::time::Duration;
 use tcp::LimitTimes;
@@ -52,7 +52,15 @@ pub(super) fn result(prepared: &Prepared, path: PathReport, outcome: Outcome) ->
         next: next(prepared, &link),
         link,
     };
-    SimResult { report, measurement }
+    SimResult { report, measurement, trace: truth.iter().map(moment).collect() }
+}
+
+fn moment(interval: &TruthInterval) -> SimMoment {
+    SimMoment {
+        to_ms: (interval.to_s * 1e3).round() as u64,
+        queue_bytes: interval.queue_bytes,
+        states: interval.connections.iter().map(|one| one.state).collect(),
+    }
 }
 
 fn flows(prepared: &Prepared, measurement: &Measurement, truth: &[TruthInterval]) -> Vec<SimFlow> {

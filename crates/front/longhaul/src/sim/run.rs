@@ -7,7 +7,7 @@ use crate::{Fault, Field, Problem, StopFlag};
 use control::CongestionControl;
 use host::clock;
 use program_control::{ControlProgram, FlowParameters, ProgramController};
-use record::{Measurement, SimReport};
+use record::{Measurement, SimMoment, SimReport};
 use serde::Serialize;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -28,6 +28,9 @@ pub struct SimResult {
     /// The measurement that the report is about, with every sample.
     #[serde(skip)]
     pub measurement: Measurement,
+    /// Senders' states and the queue, every 100 ms.
+    #[serde(skip)]
+    pub trace: Vec<SimMoment>,
 }
 
 /// Simulates the flows of a request. A raised flag ends the simulation; what was simulated before

@@ -58,6 +58,12 @@ pub(super) fn text(m: &mut Markup, class: &str, at: (f64, f64), text: &str) {
     m.leaf("text", &[("class", &class), ("x", &Px(at.0)), ("y", &Px(at.1))], &text);
 }
 
+/// A text that rises by 60 degrees, turned about its place.
+pub(super) fn turned(m: &mut Markup, class: &str, (x, y): (f64, f64), text: &str) {
+    let turn = format!("rotate(-60 {} {})", Px(x), Px(y));
+    m.leaf("text", &[("class", &class), ("x", &Px(x)), ("y", &Px(y)), ("transform", &turn)], &text);
+}
+
 pub(super) fn rect(m: &mut Markup, class: &str, area: &Area) {
     let (x, y) = (Px(area.left), Px(area.top));
     let wide = Px((area.right - area.left).max(0.0));

@@ -24,9 +24,12 @@ mod limit_colours;
 mod markup;
 mod naks;
 mod pasted;
+mod plot;
 mod remedies;
 mod repeats;
 mod route_map;
+mod sim;
+mod sim_advice;
 mod sliding_window;
 mod study;
 mod study_comparison;
@@ -46,6 +49,8 @@ pub use pasted::pasted;
 pub use remedies::remedies;
 pub use repeats::repeats_page;
 pub use route_map::route_page;
+pub use sim::{SimPage, sim_page};
+pub use sim_advice::sim_advice_page;
 pub use study::{StudyPage, SvgFile, cell_page, study, study_plots};
 pub use study_comparison::study_comparison_page;
 
@@ -129,7 +134,7 @@ pub fn style_sheet() -> String {
 fn document(
     m: &mut Markup,
     title: &str,
-    styles: &[&'static str],
+    styles: &[&str],
     script: &'static str,
     body: impl FnOnce(&mut Markup),
 ) {

@@ -2,23 +2,25 @@
 //! command that repeats it.
 
 mod cells;
-mod chart;
 mod comparisons;
 mod disk;
 mod distribution;
 mod figure;
+mod harm;
 mod heatmap;
 mod lines;
 mod part_plot;
+mod response;
 mod rows;
-mod scale;
 mod stacked;
 mod surface;
-mod values;
 
-use super::{CSS, markup::Markup};
+use super::{
+    CSS,
+    markup::Markup,
+    plot::{self, Chart},
+};
 use crate::{study_sources, wording};
-use chart::Chart;
 use part_plot::{PartPlot, Plotted};
 use record::{
     PlotKind, StudyPart, StudyPlot, StudyReport, StudyRun, StudyTestbed, StudyTrend, places,
@@ -51,15 +53,16 @@ pub struct StudyPage<'a> {
 pub fn study(page: &StudyPage<'_>) -> String {
     let report = page.report;
     let mut m = Markup::new();
-    super::document(&mut m, &report.question, &[CSS, STYLE], "", |m| {
+    let styles = [CSS, plot::STYLE, &plot::control_styles(), STYLE];
+    super::document(&mut m, &report.question, &styles, "", |m| {
         m.element("main", &[], |m| {
             header(m, report);
             comparisons::write(m, &report.parts);
             trends(m, &report.trends);
             settings(m, report);
             for (index, part) in report.parts.iter().enumerate() {
-                let runs = page.runs.get(index).map_or(&[][..], Vec::as_slice);
-                plots(m, part, runs, report.parts.len() > 1);
+                let charts = charts(report, page.runs, index);
+                plots(m, part, &charts, report.parts.len() > 1);
             }
             for (index, part) in report.parts.iter().enumerate() {
                 let pages = page.pages.get(index).map_or(&[][..], Vec::as_slice);
@@ -87,8 +90,7 @@ pub struct SvgFile {
 pub fn study_plots(report: &StudyReport, runs: &[Vec<StudyRun>]) -> Vec<SvgFile> {
     let mut files: Vec<SvgFile> = Vec::new();
     for (index, part) in report.parts.iter().enumerate() {
-        let runs = runs.get(index).map_or(&[][..], Vec::as_slice);
-        for chart in charts(part, runs) {
+        for chart in charts(report, runs, index) {
             let stem = file_stem(&format!("{} {}", part.name, chart.caption));
             let taken = |name: &String| files.iter().any(|file| file.name == *name);
             let numbered = (2..).map(|number| format!("{stem}-{number}.svg"));
@@ -228,8 +230,7 @@ fn settings(m: &mut Markup, report: &StudyReport) {
     });
 }
 
-fn plots(m: &mut Markup, part: &StudyPart, runs: &[StudyRun], named: bool) {
-    let charts = charts(part, runs);
+fn plots(m: &mut Markup, part: &StudyPart, charts: &[Chart], named: bool) {
     if charts.is_empty() {
         return;
     }
@@ -247,20 +248,29 @@ fn plots(m: &mut Markup, part: &StudyPart, runs: &[StudyRun], named: bool) {
     });
 }
 
-/// The plots that the plan names, or those that its factors suggest; disk and network of cells
-/// that send a file; and the flows over time of cells with several, and of UDT with NAKs.
-fn charts(part: &StudyPart, runs: &[StudyRun]) -> Vec<Chart> {
+/// The plots that the plan names, or those that its factors suggest; of two flows that each have
+/// every control their harm instead, and of controls under loss their response functions; disk and
+/// network of cells that send a file; and the flows over time of cells with several, and of UDT with
+/// NAKs.
+fn charts(report: &StudyReport, all: &[Vec<StudyRun>], index: usize) -> Vec<Chart> {
+    let Some(part) = report.parts.get(index) else { return Vec::new() };
+    let runs = all.get(index).map_or(&[][..], Vec::as_slice);
     let measured = part.cells.iter().any(|cell| cell.throughput_bps.is_some());
+    let harm = harm::draw(report, all, part, runs);
     let plots: Vec<Chart> = if part.plan.plots.is_empty() {
-        PartPlot::all(part).iter().filter_map(|plot| chart(part, plot)).collect()
+        let suggested = PartPlot::all(part);
+        // Rows of all pairs would say what the matrix says.
+        let suggested = suggested.iter().filter(|_| harm.is_none());
+        suggested.filter_map(|plot| chart(part, plot)).collect()
     } else if measured {
         part.plan.plots.iter().flat_map(|plot| named(part, runs, plot)).collect()
     } else {
         Vec::new()
     };
+    let of_controls = harm.into_iter().chain(response::draw(part, runs));
     let over_time = stacked::cells(part, runs);
     let stacked = over_time.iter().filter_map(|run| stacked::draw(part, run));
-    plots.into_iter().chain(disk::draw(part, runs)).chain(stacked).collect()
+    plots.into_iter().chain(of_controls).chain(disk::draw(part, runs)).chain(stacked).collect()
 }
 
 /// A plot that the plan names.

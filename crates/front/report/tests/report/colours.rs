@@ -123,6 +123,22 @@ fn distinct(limits: &BTreeMap<String, Colour>, all: &BTreeMap<String, Colour>) {
     }
 }
 
+#[test]
+fn every_control_has_a_colour_of_its_own() {
+    let rules = style_rules::of(&crate::simulation::advice());
+    for dark in [false, true] {
+        let mut colours = properties(&rules, dark);
+        colours.retain(|name, _| name.starts_with("cc-") && name != "cc-other");
+        assert_eq!(colours.len(), 17);
+        for (name, one) in &colours {
+            for (other, two) in colours.iter().filter(|other| other.0 != name) {
+                let distance = one.distance(*two);
+                assert!(distance >= 0.09, "--{name} and --{other}: {distance:.3}");
+            }
+        }
+    }
+}
+
 /// A plot as a file is on white paper.
 #[test]
 fn texts_of_plots_as_files_have_contrast() {

@@ -1,6 +1,6 @@
 //! A page of each kind.
 
-use crate::{baseline, page, study, synthetic};
+use crate::{baseline, page, simulation, study, synthetic};
 use capture::file::{Compression, FileSummary, Format};
 use capture::overview::Overview;
 use record::{Confidence, Figure, Limit, PlotKind};
@@ -31,6 +31,8 @@ pub(crate) fn all() -> Vec<PageFile> {
         alone("short", page::one(&short())),
         alone("bdp", bdp(None, 1)),
         alone("baseline", html::baseline_page(&baseline::full(), "a.json")),
+        alone("simulation", simulation::page(&["cubic", "bbr"])),
+        alone("advice", simulation::advice()),
         study_page(),
         capture(),
     ]

@@ -3,7 +3,9 @@
 use crate::arrange::{bottleneck, goodput_share, listed, ms, packet_rate, scenario, unlimited};
 use control::Algorithm;
 use link::{Blackhole, LinkConfig, Loss, Reorder};
+use record::SenderState;
 use tcp::Application;
+use twin::TruthInterval;
 use units::{BitRate, ByteCount};
 
 #[test]
@@ -67,6 +69,23 @@ fn a_blackhole_ends_with_a_timeout_and_slow_start() {
     let share = goodput_share(&outcome, 50, 12.5, 14.0);
     assert!(share > 0.9, "{share}");
     assert!(outcome.truth.iter().map(|interval| interval.drops.blackhole).sum::<u64>() > 100);
+    let state = |t: f64| outcome.truth.iter().find(|one| one.to_s >= t).unwrap().connections[0].state;
+    assert_eq!([state(0.2), state(9.5)], [SenderState::SlowStart, SenderState::Loss]);
+    let avoids = |one: &TruthInterval| one.connections[0].state == SenderState::CongestionAvoidance;
+    assert!(outcome.truth.iter().filter(|one| avoids(one)).count() > 40);
+}
+
+#[test]
+fn bbr_has_states_of_its_own() {
+    for algorithm in [Algorithm::Bbr, Algorithm::Bbr3] {
+        let outcome = twin::run(&scenario(bottleneck(50, 50, 1.0), algorithm, 12));
+        let of = |state| move |one: &&TruthInterval| one.connections[0].state == state;
+        let share = |state| outcome.truth.iter().filter(of(state)).count();
+        let usual = share(SenderState::ProbeBandwidth);
+        assert!(usual > 80, "{algorithm:?}: {usual}");
+        assert!(share(SenderState::SlowStart) > 0 && share(SenderState::ProbeRtt) > 0);
+        assert_eq!(share(SenderState::CongestionAvoidance), 0, "{algorithm:?}");
+    }
 }
 
 #[test]

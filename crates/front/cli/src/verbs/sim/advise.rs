@@ -4,9 +4,12 @@ use super::super::probe_args::seconds;
 use super::{parse_link, show};
 use crate::console::{self, Console};
 use crate::failure::{DONE, Outcome};
+use crate::output_path::OutputPath;
 use crate::stop;
+use crate::test_report::check_writable;
 use clap::Args;
 use longhaul::sim::{self, AdviseRequest};
+use report::html::sim_advice_page;
 use report::terminal;
 use units::{BitRate, LossRatio, Rtt};
 
@@ -15,7 +18,7 @@ Examples:
   longhaul sim advise --rate 100mbit --rtt 173ms
   longhaul sim advise --rate 1gbit --rtt 100ms --loss 0.01% --queue 0.1bdp
   longhaul sim advise --rate 50mbit --rtt 40ms --aqm fq_codel
-  longhaul sim advise --link geo --json";
+  longhaul sim advise --link geo --json --html advice.html";
 
 /// Compare congestion controls over a path, and name the best one
 ///
@@ -55,6 +58,9 @@ pub(super) struct AdviseArgs {
     /// Print the result as JSON
     #[arg(long, short = 'J')]
     json: bool,
+    /// Write the plots and the figures to a self-contained HTML page
+    #[arg(long, value_name = "FILE")]
+    html: Option<OutputPath>,
 }
 
 impl AdviseArgs {
@@ -94,6 +100,7 @@ pub(super) fn run(args: &AdviseArgs, console: &mut Console) -> Outcome {
     let request =
         AdviseRequest { link: args.link(), seconds: args.time, runs: args.runs, seed: args.seed };
     request.check()?;
+    check_writable(args.html.as_deref())?;
     let stop = stop::on_signals();
     let mut shown = console.clone();
     let advice = sim::advise(&request, &mut |event| show(&event, &mut shown), &stop);
@@ -104,6 +111,9 @@ pub(super) fn run(args: &AdviseArgs, console: &mut Console) -> Outcome {
         false => terminal::sim_advice(&advice, &console.out),
     };
     console.print(&text);
+    if let Some(file) = &args.html {
+        console.write("page", file, &sim_advice_page(&advice))?;
+    }
     Ok(DONE)
 }
 

@@ -10,7 +10,7 @@ use clap::Args;
 use longhaul::explain::page_run;
 use longhaul::sim::{self, SimRequest, SimResult};
 use record::SimEnd;
-use report::html::Page;
+use report::html::{Page, SimPage, sim_page};
 use report::terminal;
 use std::path::PathBuf;
 
@@ -68,7 +68,7 @@ pub(super) fn run(args: &RunArgs, console: &mut Console) -> Outcome {
 }
 
 fn save(args: &RunArgs, result: &SimResult, console: &mut Console) -> Result<(), Failure> {
-    let SimResult { report, measurement } = result;
+    let SimResult { report, measurement, trace } = result;
     if let Some(file) = &args.save {
         store::save(file, measurement).map_err(Failure::work)?;
         console.say(&format!("measurement saved to {}", file.display()));
@@ -81,5 +81,5 @@ fn save(args: &RunArgs, result: &SimResult, console: &mut Console) -> Result<(),
         runs: vec![page_run("simulation", measurement, &report.finding)],
         ..Page::default()
     };
-    console.write("page", file, &report::html::page(&page))
+    console.write("page", file, &sim_page(&SimPage { page, report, trace }))
 }

@@ -1,14 +1,10 @@
 //! The rates of disk and network over time, for the cells that send a file: a
 //! disk-limited flow has peaks, and troughs in which it waits for the disk.
 
-use super::chart::{Chart, Width};
-use super::lines::{area, grid};
-use super::scale::Scale;
-use super::stacked::steps;
-use super::values::Values;
 use crate::axis::{Axis, ELAPSED, RATE};
 use crate::html::drawing::polyline;
 use crate::html::labels::{self, Label};
+use crate::html::plot::{Chart, Scale, Values, Width, area, grid, steps};
 use crate::wording;
 use record::{FlowFigures, Limit, RunStatus, StudyPart, StudyRun};
 

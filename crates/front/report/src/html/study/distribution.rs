@@ -1,13 +1,10 @@
 //! Distributions of the runs: boxes with quartiles, and cumulative distributions.
 
-use super::chart::{Chart, Width};
 use super::figure::{self, Shown};
-use super::lines::{area, grid};
-use super::scale::Scale;
-use super::values::Values;
 use crate::html::drawing::{Area, circle, line, polyline, rect, text};
 use crate::html::labels::{self, Label};
 use crate::html::markup::Markup;
+use crate::html::plot::{Chart, Scale, Values, Width, area, cdf, grid};
 use model::statistics;
 use record::{StudyPart, StudyPlot, StudyRun};
 use std::collections::BTreeMap;
@@ -17,9 +14,6 @@ const BOTTOM: f64 = 350.0;
 /// Groups that are drawn; of more, the first.
 const MAX_BOXES: usize = 24;
 const MAX_CURVES: usize = 8;
-
-/// Points of a curve; of more, some are left out.
-const MAX_POINTS: usize = 400;
 
 /// Beyond so many interquartile ranges from the box a value is an outlier (Tukey 1977).
 const WHISKER: f64 = 1.5;
@@ -133,7 +127,7 @@ pub(super) fn cumulative(part: &StudyPart, runs: &[StudyRun], plot: &StudyPlot) 
         for (index, (name, values)) in groups.iter().enumerate() {
             let class = format!("q-{index}");
             let steps =
-                steps(values).map(|(value, share)| (area.x(across.share(value)), area.y(share)));
+                cdf(values).map(|(value, share)| (area.x(across.share(value)), area.y(share)));
             polyline(m, &format!("curve {class}"), steps);
             let middle = statistics::median(values).unwrap_or_default();
             let from = area.y(0.5 + 0.4 * (across.share(middle) - 0.5));
@@ -144,36 +138,11 @@ pub(super) fn cumulative(part: &StudyPart, runs: &[StudyRun], plot: &StudyPlot) 
     })
 }
 
-/// The corners of the empirical distribution of sorted values.
-fn steps(values: &[f64]) -> impl Iterator<Item = (f64, f64)> {
-    let count = values.len();
-    let step = count.div_ceil(MAX_POINTS).max(1);
-    let share = move |rank: usize| rank as f64 / count as f64;
-    let picked = values.iter().enumerate().filter(move |(at, _)| at % step == 0 || at + 1 == count);
-    picked.flat_map(move |(at, value)| [(*value, share(at)), (*value, share(at + 1))])
-}
-
 fn lower(title: &str) -> String {
     // An acronym keeps its capitals.
     let mut letters = title.chars();
     match letters.next() {
         Some(first) => first.to_lowercase().chain(letters).collect(),
         None => String::new(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_distribution_rises_from_zero_to_one() {
-        let corners: Vec<(f64, f64)> = steps(&[1.0, 2.0, 4.0]).collect();
-        let third = 1.0 / 3.0;
-        assert_eq!(corners[..3], [(1.0, 0.0), (1.0, third), (2.0, third)]);
-        assert_eq!(corners.last(), Some(&(4.0, 1.0)));
-        let many: Vec<f64> = (0..100_000).map(f64::from).collect();
-        assert!(steps(&many).count() <= 2 * (MAX_POINTS + 1));
-        assert_eq!(steps(&many).last(), Some((99_999.0, 1.0)));
     }
 }

@@ -1,11 +1,10 @@
 //! Means over two factors, as fields of a colour.
 
-use super::chart::{Chart, tint};
 use super::part_plot::{PartPlot, Plotted, labelled};
-use super::values::Values;
 use crate::axis::readable;
 use crate::html::drawing::{Area, text};
 use crate::html::markup::{Markup, Px};
+use crate::html::plot::{Chart, tint};
 use record::StudyPart;
 
 const ROW: f64 = 30.0;
@@ -21,7 +20,7 @@ pub(super) fn draw(part: &StudyPart, plot: &PartPlot) -> Option<Chart> {
     let height = (rows as f64 * ROW).min(600.0);
     let grid = plot.by_values(part, x, y);
     let most = grid.values().copied().fold(0.0, f64::max);
-    let values = Values::of_cells(part, plot);
+    let values = plot.values(part);
     Some(Chart::new(plot.caption(part), values, |m, width| {
         let (left, right) = (width.of(110.0, 70.0), width.pixels() - width.of(20.0, 4.0));
         let area = Area { left, right, top: TOP, bottom: TOP + height };
@@ -50,7 +49,14 @@ pub(super) fn draw(part: &StudyPart, plot: &PartPlot) -> Option<Chart> {
     }))
 }
 
-fn field(m: &mut Markup, at: (f64, f64), size: (f64, f64), share: f64, written: Option<String>) {
+/// A field of a colour by its share of the highest value, 0 to 1, with a text.
+pub(super) fn field(
+    m: &mut Markup,
+    at: (f64, f64),
+    size: (f64, f64),
+    share: f64,
+    written: Option<String>,
+) {
     let share = if share.is_finite() { share * 100.0 } else { 0.0 };
     let (fill, style) = (tint(share / 100.0), format!("--p: {share:.0}%"));
     let (x, y, wide, high) = (Px(at.0), Px(at.1), Px(size.0), Px(size.1));

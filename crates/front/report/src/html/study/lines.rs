@@ -1,22 +1,15 @@
 //! Means over a numeric factor: a line for each value of another, with confidence intervals
 //! and what the equations predict.
 
-use super::chart::{Chart, Width};
 use super::part_plot::{PartPlot, Plotted, WINDOW_PER_STREAM, labelled, tick};
-use super::scale::Scale;
-use super::values::Values;
 use crate::html::drawing::{Area, circle, line, polyline, text};
 use crate::html::labels::{self, Label};
 use crate::html::markup::Markup;
+use crate::html::plot::{Chart, ControlStyle, Entry, Marker, Scale, Width, area, grid, legend};
 use record::{StudyCell, StudyFactor, StudyPart};
 use units::{ByteCount, Rtt};
 
 const BOTTOM: f64 = 350.0;
-
-/// The plot of a chart whose lines are named at the right, or on a phone within it; `height` of it.
-pub(super) fn area(width: Width, height: f64) -> Area {
-    Area { left: width.of(92.0, 80.0), right: width.of(760.0, 390.0), top: 16.0, bottom: height }
-}
 
 /// Lines that are told apart by their colours; of more, some are left out.
 const MAX_SERIES: usize = 8;
@@ -27,8 +20,10 @@ pub(super) fn draw(part: &StudyPart, plot: &PartPlot) -> Option<Chart> {
     let rates =
         plot.cells(part).flat_map(|cell| [cell.throughput_bps, cell.predicted_bps, cell.high_bps]);
     let up = Scale::of_values(rates.flatten(), plot.shown.units);
-    let values = Values::of_cells(part, plot);
+    let values = plot.values(part);
     let rtt_s = plot.shown.reference.and_then(|_| rtt_s(part));
+    let is_control =
+        series.and_then(|at| part.plan.factors.get(at)).is_some_and(|one| is_control(&one.name));
     let chart = Chart::new(plot.caption(part), values, |m, width| {
         let area = area(width, BOTTOM);
         grid(m, &up, &area);
@@ -37,20 +32,33 @@ pub(super) fn draw(part: &StudyPart, plot: &PartPlot) -> Option<Chart> {
         }
         text(m, "axis", (area.x(0.5), area.bottom + 42.0), across.name());
         let mut names = Vec::new();
+        let mut entries = Vec::new();
         for (index, (name, cells)) in lines(part, plot, &across, series).into_iter().enumerate() {
-            let class = format!("q-{index}");
+            let control = is_control.then(|| control(&name));
+            let (class, marker) = match control {
+                Some(control) => {
+                    let style = ControlStyle::of(control);
+                    entries.push(Entry::curve(control, control));
+                    (style.class(), Some(style.marker))
+                }
+                None => (format!("q-{index}"), None),
+            };
             let at = |cell: &StudyCell, value: f64| {
                 (area.x(across.scale.share(across.number(cell))), area.y(up.share(value)))
             };
-            one(m, &class, &cells, at);
+            one(m, (&class, marker), &cells, at);
             let last = cells.last().and_then(|cell| Some(at(cell, cell.throughput_bps?)));
             names.extend(last.map(|last| Label { text: name, class, from: last.1 }));
         }
         if let Some(rtt_s) = rtt_s {
             names.extend(window_over_rtt(m, &across, &up, &area, rtt_s));
         }
-        labels::write(m, names, &area, width == Width::Wide);
-        area.bottom + 50.0
+        // Within a narrow plot the names of many controls would cover the curves.
+        if entries.is_empty() || width == Width::Wide {
+            labels::write(m, names, &area, width == Width::Wide);
+            return area.bottom + 50.0;
+        }
+        area.bottom + 56.0 + legend(m, &entries, (8.0, width.pixels() - 8.0), area.bottom + 56.0)
     });
     let predicted = plot.cells(part).any(|cell| cell.predicted_bps.is_some());
     let dashed = if predicted { " Dashed: predicted." } else { "" };
@@ -61,6 +69,16 @@ pub(super) fn draw(part: &StudyPart, plot: &PartPlot) -> Option<Chart> {
         "Points: mean of the valid runs. Bars: 95 % confidence interval.{dashed}{reference}"
     );
     Some(chart.with_note(plot.shown.note(&note)))
+}
+
+/// Whether a factor is the congestion control of a flow.
+fn is_control(factor: &str) -> bool {
+    factor.rsplit('.').next() == Some("congestion")
+}
+
+/// The control in a line's name: `congestion=cubic`.
+fn control(name: &str) -> &str {
+    name.split_once('=').map_or(name, |(_, control)| control)
 }
 
 /// What stands along the axis: a factor, or the window of each stream.
@@ -150,11 +168,6 @@ fn window_over_rtt(
     Some(Label { text: "window/RTT".to_owned(), class: String::new(), from })
 }
 
-/// Horizontal lines at round values.
-pub(super) fn grid(m: &mut Markup, up: &Scale, area: &Area) {
-    area.levels(m, up.value_ticks().into_iter().map(|(value, label)| (up.share(value), label)));
-}
-
 /// The cells of each line, in the order of the axis, with the line's name.
 fn lines<'a>(
     part: &'a StudyPart,
@@ -170,7 +183,9 @@ fn lines<'a>(
         return vec![(plot.shown.title.to_lowercase(), sorted(plot.cells(part).collect()))];
     };
     let other = &part.plan.factors[series];
-    let shown = labelled(other, MAX_SERIES).into_iter().map(|at| &other.values[at]);
+    // Controls are told apart by their dashes and markers too.
+    let most = if is_control(&other.name) { usize::MAX } else { MAX_SERIES };
+    let shown = labelled(other, most).into_iter().map(|at| &other.values[at]);
     let of = |value: &String| {
         let cells = plot.cells(part).filter(|cell| cell.values.get(series) == Some(value));
         (format!("{}={value}", other.name), sorted(cells.collect()))
@@ -180,7 +195,7 @@ fn lines<'a>(
 
 fn one(
     m: &mut Markup,
-    class: &str,
+    (class, marker): (&str, Option<Marker>),
     cells: &[&StudyCell],
     at: impl Fn(&StudyCell, f64) -> (f64, f64),
 ) {
@@ -196,6 +211,9 @@ fn one(
             line(m, &format!("whisker {class}"), at(cell, low), at(cell, high));
         }
         let Some(rate) = cell.throughput_bps else { continue };
-        circle(m, &format!("point {class}"), at(cell, rate), 3.5);
+        match marker {
+            Some(marker) => marker.draw(m, class, at(cell, rate)),
+            None => circle(m, &format!("point {class}"), at(cell, rate), 3.5),
+        }
     }
 }

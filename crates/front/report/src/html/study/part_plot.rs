@@ -1,6 +1,7 @@
 //! Which plots a part has: what stands on which axis, and the cells of each.
 
 use super::figure::Shown;
+use crate::html::plot::{Values, shown};
 use record::{PlotKind, StudyCell, StudyFactor, StudyPart, StudyPlot};
 use std::collections::HashMap;
 use units::ByteCount;
@@ -157,6 +158,23 @@ impl PartPlot {
             .filter(|cell| cell.throughput_bps.is_some_and(f64::is_finite))
             .filter(|cell| self.fixed.iter().all(|(at, value)| cell.values.get(*at) == Some(value)))
             .take(limit)
+    }
+
+    /// Its cells, with their means.
+    pub(super) fn values(&self, part: &StudyPart) -> Values {
+        let units = self.shown.units;
+        let factors = part.plan.factors.iter().filter(|factor| !factor.paired);
+        let figures = [self.shown.title.as_str(), "95 % from", "95 % to", "predicted"];
+        let heads = factors.map(|factor| factor.name.clone());
+        let row = |cell: &StudyCell| {
+            let values = part.values(cell).map(|(_, value)| value.to_owned());
+            let figures = [cell.throughput_bps, cell.low_bps, cell.high_bps, cell.predicted_bps];
+            values.chain(figures.map(|figure| shown(figure, units))).collect()
+        };
+        Values {
+            heads: heads.chain(figures.map(str::to_owned)).collect(),
+            rows: self.cells(part).map(row).collect(),
+        }
     }
 
     /// Its goodputs by the values of two factors.

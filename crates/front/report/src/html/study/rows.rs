@@ -1,10 +1,8 @@
 //! The mean of each cell as a row: for factors that are words.
 
-use super::chart::{Chart, Width};
 use super::part_plot::PartPlot;
-use super::scale::Scale;
-use super::values::Values;
 use crate::html::drawing::{Area, circle, line, text};
+use crate::html::plot::{Chart, Scale, Width};
 use record::StudyPart;
 
 /// Heights of a row: on a phone its label is above it.
@@ -18,7 +16,7 @@ pub(super) fn draw(part: &StudyPart, plot: &PartPlot) -> Chart {
     let rates =
         cells.iter().flat_map(|cell| [cell.throughput_bps, cell.high_bps, cell.predicted_bps]);
     let across = Scale::of_values(rates.flatten(), plot.shown.units);
-    let values = Values::of_cells(part, plot);
+    let values = plot.values(part);
     Chart::new(plot.caption(part), values, |m, width| {
         let high = width.of(ROW[0], ROW[1]);
         let bottom = 10.0 + cells.len() as f64 * high;

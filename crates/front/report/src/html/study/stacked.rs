@@ -1,14 +1,11 @@
 //! The flows of a cell over time, stacked against the link's capacity, with the NAKs of UDT.
 
-use super::chart::{Chart, Width};
-use super::lines::{area, grid};
 use super::part_plot::label;
-use super::scale::Scale;
-use super::values::Values;
 use crate::axis::{Axis, ELAPSED, RATE};
-use crate::html::drawing::{line, points};
+use crate::html::drawing::line;
 use crate::html::labels::{self, Label};
 use crate::html::naks;
+use crate::html::plot::{Chart, Scale, Values, Width, area, grid, layer};
 use crate::wording;
 use record::{FlowFigures, RunStatus, StudyCell, StudyPart, StudyRun};
 
@@ -70,9 +67,7 @@ pub(super) fn draw(part: &StudyPart, run: &StudyRun) -> Option<Chart> {
             let class = format!("q-{}", index % 8);
             let above: Vec<f64> =
                 below.iter().enumerate().map(|(number, low)| low + mean(flow, number)).collect();
-            let outline = steps(&above).chain(steps(&below).rev());
-            let outline = points(outline.map(|(number, value)| place(number, value)));
-            m.shape("polygon", &[("class", &format!("stack {class}")), ("points", &outline)]);
+            layer(m, &class, &below, &above, place);
             let middle = (usize::midpoint(begin(flow), end(flow)) / step).min(count - 1);
             let height = f64::midpoint(below[middle], above[middle]);
             for (number, high) in above.iter().enumerate() {
@@ -115,11 +110,6 @@ pub(super) fn draw(part: &StudyPart, run: &StudyRun) -> Option<Chart> {
         fairness.unwrap_or_default()
     );
     Some(chart.with_note(note))
-}
-
-/// Each step has one value, at its beginning and at its end, as (step, value).
-pub(super) fn steps(values: &[f64]) -> impl DoubleEndedIterator<Item = (usize, f64)> + '_ {
-    values.iter().enumerate().flat_map(|(number, value)| [(number, *value), (number + 1, *value)])
 }
 
 /// At most a day, as a test has.

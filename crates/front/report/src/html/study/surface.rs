@@ -1,12 +1,10 @@
 //! Means over two numeric factors, as a surface in parallel projection.
 
-use super::chart::{Chart, Width, tint};
 use super::part_plot::{PartPlot, Plotted, labelled};
-use super::scale::Scale;
-use super::values::Values;
 use crate::axis::{Unit, readable};
 use crate::html::drawing::{line, points, text};
 use crate::html::markup::Markup;
+use crate::html::plot::{Chart, Scale, Width, tint};
 use record::StudyPart;
 
 /// A parallel projection, in pixels.
@@ -71,7 +69,7 @@ pub(super) fn draw(part: &StudyPart, plot: &PartPlot) -> Option<Chart> {
         let values = (across.values[column].as_str(), back.values[row].as_str());
         grid.get(&values).map(|rate| rate / most)
     };
-    let values = Values::of_cells(part, plot);
+    let values = plot.values(part);
     Some(Chart::new(plot.caption(part), values, |m, width| {
         let view = Projection::of(width);
         let corner = |column: usize, row: usize| {

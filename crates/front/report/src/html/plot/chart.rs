@@ -1,5 +1,6 @@
 //! A chart: a drawing with its caption and its values, in a page or as an SVG file of its own.
 
+use super::control_style;
 use super::values::Values;
 use crate::html::markup::Markup;
 
@@ -9,7 +10,7 @@ const STYLE: &str = include_str!("chart.css");
 
 /// Where a drawing is shown: its texts keep their size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Width {
+pub(in crate::html) enum Width {
     /// The full width of a page, and an SVG file.
     Wide,
     /// The full width of a phone.
@@ -18,7 +19,7 @@ pub(super) enum Width {
 
 impl Width {
     /// In pixels.
-    pub(super) const fn pixels(self) -> f64 {
+    pub(in crate::html) const fn pixels(self) -> f64 {
         match self {
             Width::Wide => 960.0,
             Width::Narrow => 400.0,
@@ -26,7 +27,7 @@ impl Width {
     }
 
     /// One of two values.
-    pub(super) fn of<T>(self, wide: T, narrow: T) -> T {
+    pub(in crate::html) fn of<T>(self, wide: T, narrow: T) -> T {
         match self {
             Width::Wide => wide,
             Width::Narrow => narrow,
@@ -62,8 +63,8 @@ impl Drawing {
 }
 
 /// A drawing, what it shows, how to read it, and its values.
-pub(super) struct Chart {
-    pub(super) caption: String,
+pub(in crate::html) struct Chart {
+    pub(in crate::html) caption: String,
     note: String,
     wide: Drawing,
     narrow: Drawing,
@@ -72,7 +73,7 @@ pub(super) struct Chart {
 
 impl Chart {
     /// A drawing for each width; `draw` returns the height in pixels.
-    pub(super) fn new(
+    pub(in crate::html) fn new(
         caption: String,
         values: Values,
         draw: impl Fn(&mut Markup, Width) -> f64,
@@ -81,12 +82,12 @@ impl Chart {
         Chart { caption, note: String::new(), wide, narrow, values }
     }
 
-    pub(super) fn with_note(self, note: impl Into<String>) -> Self {
+    pub(in crate::html) fn with_note(self, note: impl Into<String>) -> Self {
         Chart { note: note.into(), ..self }
     }
 
     /// As a figure of a page.
-    pub(super) fn figure(&self, m: &mut Markup) {
+    pub(in crate::html) fn figure(&self, m: &mut Markup) {
         m.element("figure", &[("class", &"chart")], |m| {
             m.leaf("figcaption", &[], &self.caption);
             for drawing in [&self.wide, &self.narrow] {
@@ -98,6 +99,7 @@ impl Chart {
                     ("aria-label", &self.caption),
                 ];
                 m.element("svg", &attributes, |m| {
+                    self.alternative(m);
                     m.append(&drawing.markup);
                 });
             }
@@ -108,8 +110,16 @@ impl Chart {
         });
     }
 
+    /// The text alternative (SVG accessibility: a title names it, a desc describes it).
+    fn alternative(&self, m: &mut Markup) {
+        m.leaf("title", &[], &self.caption);
+        if !self.note.is_empty() {
+            m.leaf("desc", &[], &self.note);
+        }
+    }
+
     /// As an SVG document.
-    pub(super) fn document(&self) -> String {
+    pub(in crate::html) fn document(&self) -> String {
         let (width, height) = (self.wide.width.pixels(), self.wide.height);
         let view = self.wide.view();
         let attributes: [(_, &dyn std::fmt::Display); 4] = [
@@ -120,12 +130,9 @@ impl Chart {
         ];
         let mut m = Markup::new();
         m.element("svg", &attributes, |m| {
-            m.leaf("title", &[], &self.caption);
-            if !self.note.is_empty() {
-                m.leaf("desc", &[], &self.note);
-            }
+            self.alternative(m);
             m.element("style", &[], |m| {
-                m.raw(STYLE);
+                m.raw(STYLE).text(&control_style::file_style());
             });
             m.shape("rect", &[("width", &"100%"), ("height", &"100%"), ("fill", &"white")]);
             m.append(&self.wide.markup);
@@ -136,7 +143,7 @@ impl Chart {
 
 /// The fill of a field whose value is `share` of the highest: from white to the colour of the
 /// second series. A page's style sheet overrides it with the theme's.
-pub(super) fn tint(share: f64) -> String {
+pub(in crate::html) fn tint(share: f64) -> String {
     const FULL: [f64; 3] = [0.0, 99.0, 156.0];
     let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
     let [red, green, blue] = FULL.map(|full| (255.0 - (255.0 - full) * share).round() as u8);

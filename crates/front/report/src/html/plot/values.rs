@@ -1,41 +1,22 @@
 //! The values of a chart as a table, for readers and for machines that do not see the drawing.
 
-use super::part_plot::PartPlot;
 use crate::axis::{RATE, Unit, readable};
 use crate::html::markup::Markup;
 use model::statistics;
-use record::{StudyCell, StudyPart};
 
 /// Rows of a table; of more, some are left out.
 const MAX_ROWS: usize = 240;
 
 /// A table: the first column names the rows.
 #[derive(Debug, Default)]
-pub(super) struct Values {
-    pub(super) heads: Vec<String>,
-    pub(super) rows: Vec<Vec<String>>,
+pub(in crate::html) struct Values {
+    pub(in crate::html) heads: Vec<String>,
+    pub(in crate::html) rows: Vec<Vec<String>>,
 }
 
 impl Values {
-    /// The cells of a plot, with their means.
-    pub(super) fn of_cells(part: &StudyPart, plot: &PartPlot) -> Self {
-        let units = plot.shown.units;
-        let factors = part.plan.factors.iter().filter(|factor| !factor.paired);
-        let figures = [plot.shown.title.as_str(), "95 % from", "95 % to", "predicted"];
-        let heads = factors.map(|factor| factor.name.clone());
-        let row = |cell: &StudyCell| {
-            let values = part.values(cell).map(|(_, value)| value.to_owned());
-            let figures = [cell.throughput_bps, cell.low_bps, cell.high_bps, cell.predicted_bps];
-            values.chain(figures.map(|figure| shown(figure, units))).collect()
-        };
-        Values {
-            heads: heads.chain(figures.map(str::to_owned)).collect(),
-            rows: plot.cells(part).map(row).collect(),
-        }
-    }
-
     /// Groups of runs by their quartiles.
-    pub(super) fn of_groups<'a>(
+    pub(in crate::html) fn of_groups<'a>(
         groups: impl Iterator<Item = (&'a str, &'a [f64])>,
         units: &'static [Unit],
     ) -> Self {
@@ -53,7 +34,7 @@ impl Values {
     }
 
     /// Goodputs over time: a column for each series, a row for each of its steps of `step_s`.
-    pub(super) fn over_time(series: &[(String, Vec<f64>)], step_s: usize) -> Self {
+    pub(in crate::html) fn over_time(series: &[(String, Vec<f64>)], step_s: usize) -> Self {
         let steps = series.iter().map(|(_, values)| values.len()).max().unwrap_or(0);
         let row = |step: usize| {
             let at = |(_, values): &(String, Vec<f64>)| shown(values.get(step).copied(), RATE);
@@ -64,7 +45,7 @@ impl Values {
         Values { heads: heads.collect(), rows: (0..steps).map(row).collect() }
     }
 
-    pub(super) fn write(&self, m: &mut Markup) {
+    pub(in crate::html) fn write(&self, m: &mut Markup) {
         if self.rows.is_empty() {
             return;
         }
@@ -74,7 +55,8 @@ impl Values {
     }
 }
 
-fn shown(value: Option<f64>, units: &'static [Unit]) -> String {
+/// A value in a readable unit; a dash if there is none.
+pub(in crate::html) fn shown(value: Option<f64>, units: &'static [Unit]) -> String {
     let value = value.filter(|value| value.is_finite());
     value.map_or_else(|| "–".to_owned(), |value| readable(value, units))
 }

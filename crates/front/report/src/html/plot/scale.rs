@@ -7,7 +7,7 @@ const LOG_FROM: f64 = 8.0;
 
 /// From values to 0..1 along an axis.
 #[derive(Debug, Clone)]
-pub(super) enum Scale {
+pub(in crate::html) enum Scale {
     /// From zero.
     Linear(Axis),
     /// Between two positive values, by their natural logarithms.
@@ -23,7 +23,7 @@ pub(super) enum Scale {
 
 impl Scale {
     /// A scale of measured values.
-    pub(super) fn of_values(
+    pub(in crate::html) fn of_values(
         values: impl Iterator<Item = f64> + Clone,
         units: &'static [Unit],
     ) -> Self {
@@ -39,8 +39,21 @@ impl Scale {
         }
     }
 
+    /// A logarithmic scale of positive values, from a power of ten on.
+    pub(in crate::html) fn logarithmic(
+        values: impl Iterator<Item = f64>,
+        units: &'static [Unit],
+    ) -> Self {
+        let positive = values.filter(|value| value.is_finite() && *value > 0.0);
+        let (low, high) = positive
+            .fold((f64::INFINITY, 0.0f64), |(low, high), one| (low.min(one), high.max(one)));
+        let (low, high) = if high > 0.0 { (low, high) } else { (1.0, 10.0) };
+        let first = low.log10().floor() * std::f64::consts::LN_10;
+        Scale::Log { low: first, high: high.ln() + 0.1, units }
+    }
+
     /// A scale of a factor's values.
-    pub(super) fn of_factor(values: &[f64]) -> Self {
+    pub(in crate::html) fn of_factor(values: &[f64]) -> Self {
         let low = values.iter().copied().fold(f64::INFINITY, f64::min);
         let high = values.iter().copied().fold(0.0, f64::max);
         if low > 0.0 && high > low * LOG_FROM {
@@ -51,7 +64,7 @@ impl Scale {
     }
 
     /// How far along the axis a value lies, 0 to 1.
-    pub(super) fn share(&self, value: f64) -> f64 {
+    pub(in crate::html) fn share(&self, value: f64) -> f64 {
         match self {
             Scale::Linear(axis) => axis.share(value),
             Scale::Log { low, high, .. } if value > 0.0 && value.is_finite() => {
@@ -62,7 +75,7 @@ impl Scale {
     }
 
     /// Grid lines of measured values, with their labels.
-    pub(super) fn value_ticks(&self) -> Vec<(f64, String)> {
+    pub(in crate::html) fn value_ticks(&self) -> Vec<(f64, String)> {
         match self {
             Scale::Linear(axis) => axis
                 .ticks()

@@ -1,0 +1,162 @@
+//! The pages of simulations, and of advice by them.
+
+use crate::assertions::balanced;
+use crate::synthetic;
+use record::{
+    AdvisedControl, Measurement, RunRange, SIM_ADVICE_SCHEMA, SIM_SCHEMA, SenderLimit, SenderState,
+    SimAdvice, SimBottleneck, SimEnd, SimFlow, SimMoment, SimReport,
+};
+use report::html::{self, Page, PageRun, SimPage};
+use units::{BitRate, ByteCount};
+
+/// Text that is no markup.
+const HOSTILE: &str = "</svg><script>alert(1)</script>\"'&";
+
+const SECONDS: f64 = 20.0;
+
+/// Flows of which the first has this control and the others CUBIC, over 20 s.
+fn results(controls: &[&str]) -> (SimReport, Measurement, Vec<SimMoment>) {
+    let count = u32::try_from(controls.len()).unwrap();
+    let mut measurement = synthetic::measurement(2.1e6, SECONDS, count);
+    measurement.path = Some(synthetic::path());
+    let flow = |(id, control): (u32, &&str)| SimFlow {
+        id,
+        spec: format!("{control},start=0s"),
+        control: (*control).to_owned(),
+        start_s: 0.0,
+        finished_s: None,
+        received_bytes: ByteCount::from_bytes(1_000_000),
+        goodput_bps: BitRate::from_bps(1_000_000 * u64::from(id)),
+        share: 1.0 / f64::from(count),
+        retransmits: 7,
+        rtt_median_ms: Some(180.0),
+        rtt_p95_ms: Some(200.0 + f64::from(id)),
+        limited_by: Some(SenderLimit::Cwnd),
+        limited_share: 0.98,
+    };
+    let report = SimReport {
+        schema: SIM_SCHEMA.to_owned(),
+        version: "0.1.0".to_owned(),
+        link: "rate=100mbit,rtt=173ms".to_owned(),
+        seed: 1,
+        requested_s: SECONDS,
+        seconds: SECONDS,
+        ended: SimEnd::Complete,
+        packets: 1000,
+        flows: (1..).zip(controls).map(flow).collect(),
+        goodput_bps: BitRate::from_bps(90_000_000),
+        jain: (count > 1).then_some(0.9),
+        bottleneck: SimBottleneck::default(),
+        finding: synthetic::after().1,
+        notes: Vec::new(),
+        next: None,
+    };
+    let state = |at: u64| match at {
+        0..5 => SenderState::SlowStart,
+        50..52 => SenderState::Recovery,
+        100 => SenderState::Loss,
+        _ => SenderState::CongestionAvoidance,
+    };
+    let moment = |at: u64| SimMoment {
+        to_ms: 100 * (at + 1),
+        queue_bytes: at * 10_000,
+        states: vec![state(at); controls.len()],
+    };
+    (report, measurement, (0..200).map(moment).collect())
+}
+
+/// The page of a simulation of flows with these controls.
+pub(crate) fn page(controls: &[&str]) -> String {
+    let (report, measurement, trace) = results(controls);
+    let run = PageRun {
+        label: "simulation",
+        measurement: &measurement,
+        finding: &report.finding,
+        window: None,
+    };
+    let page = Page { title: "Simulated flows".to_owned(), runs: vec![run], ..Page::default() };
+    html::sim_page(&SimPage { page, report: &report, trace: &trace })
+}
+
+fn range(median: f64) -> RunRange {
+    RunRange { median, low: median * 0.9, high: median * 1.1 }
+}
+
+/// The page of an advice.
+pub(crate) fn advice() -> String {
+    let control = |(name, mbit, ms): (&str, f64, f64)| AdvisedControl {
+        control: name.to_owned(),
+        goodput_bps: range(mbit * 1e6),
+        queueing_ms: range(ms),
+        retransmitted: range(0.01),
+        beside_cubic_bps: range(mbit * 5e5),
+        harm: range(0.5),
+    };
+    let controls = [("cubic", 40.0, 20.0), ("bbr", 46.0, 9.0), (HOSTILE, 41.0, 21.0)];
+    html::sim_advice_page(&SimAdvice {
+        schema: SIM_ADVICE_SCHEMA.to_owned(),
+        version: "0.1.0".to_owned(),
+        link: HOSTILE.to_owned(),
+        seconds: 20.0,
+        seeds: vec![1, 2, 3],
+        packets: 1_000_000,
+        controls: controls.map(control).into(),
+        best: Some("bbr".to_owned()),
+        sentence: "bbr has the most goodput.".to_owned(),
+        price: "It takes 50 % of a CUBIC flow.".to_owned(),
+        setting: Some("sysctl -w net.ipv4.tcp_congestion_control=bbr".to_owned()),
+        notes: vec![HOSTILE.to_owned()],
+        next: None,
+    })
+}
+
+#[test]
+fn a_simulation_shows_its_states_and_its_queue() {
+    let html = page(&["bbr"]);
+    assert_eq!(balanced(&html), Ok(()));
+    for part in [
+        "Congestion window over time, with the sender&#39;s states",
+        ">slow start</text>",
+        ">recovery</text>",
+        ">loss (timeout)</text>",
+        "cwnd of flow 1, bbr, packets",
+        "Cumulative distribution of the bottleneck&#39;s queueing delay",
+        "95th percentile of the RTT",
+        "class=\"curve thin cc-bbr\"",
+    ] {
+        assert!(html.contains(part), "{part}: {html}");
+    }
+    // One flow has nobody to share with.
+    assert!(!html.contains("Phase plot") && !html.contains("fairness"), "{html}");
+}
+
+#[test]
+fn two_flows_have_a_phase_plot_and_more_are_stacked() {
+    let two = page(&["cubic", "bbr"]);
+    assert!(two.contains("Phase plot: 2 bbr against 1 cubic"), "{two}");
+    assert!(two.contains(">efficiency line</text>") && two.contains(">fairness line</text>"));
+    assert!(two.contains("class=\"stack cc-cubic\"") && two.contains("stack cc-bbr alternate"));
+    let alike = page(&["cubic"; 3]);
+    assert!(alike.contains("class=\"stack cc-cubic\"") && !alike.contains("Phase plot"));
+    let many =
+        page(&["cubic", "bbr", "reno", "htcp", "vegas", "bic", "yeah", "hybla", "fast", "own"]);
+    assert_eq!(balanced(&many), Ok(()));
+    assert!(many.contains(">3 other flows</text>") && many.contains("6 of 10 flows are shown"));
+    assert!(page(&[HOSTILE, "cubic"]).contains("cc-other"));
+}
+
+#[test]
+fn an_advice_has_its_plots_and_escapes_its_texts() {
+    let html = advice();
+    assert_eq!(balanced(&html), Ok(()));
+    assert!(!html.contains("<script>alert"), "{html}");
+    for part in [
+        "Goodput against queueing delay of a single flow",
+        "Harm to a CUBIC flow",
+        ">bbr (best)</th>",
+        ">46.0 Mbit/s (41.4 Mbit/s to 50.6 Mbit/s)</td>",
+        "better ↗",
+    ] {
+        assert!(html.contains(part), "{part}: {html}");
+    }
+}
