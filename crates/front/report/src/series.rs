@@ -225,7 +225,10 @@ fn edges<'a>(counters: impl Iterator<Item = &'a Vec<(f64, f64)>> + Clone) -> Vec
     // A remainder shorter than half a bin is merged into the last one.
     let count = (end / step).round().clamp(1.0, 2.0 * MAX_BINS) as u32;
     let inner = (0..count).map(|i| f64::from(i) * step).filter(|edge| *edge < end);
-    inner.chain([end]).collect()
+    let mut edges: Vec<f64> = inner.chain([end]).collect();
+    // Steps of a test that is next to nothing are zero.
+    edges.dedup();
+    edges
 }
 
 /// The usual time between two points; of the second half, as the start is sampled more often.

@@ -255,7 +255,10 @@ fn every_kind_of_plot_is_drawn_and_text_is_no_markup() {
         assert!(page.contains(caption), "{caption}");
     }
     assert!(page.contains(" ms<"), "no axis in ms");
-    assert_eq!(page.matches(">The mean of each cell&#39;s valid runs.<").count(), 3);
+    assert_eq!(
+        page.matches("<p class=\"note\">The mean of each cell&#39;s valid runs.<").count(),
+        3
+    );
     assert!(page.contains(">Mean goodput<") && page.contains(">Mean / predicted<"));
     assert!(!page.contains("<script>"), "markup in a text");
 }

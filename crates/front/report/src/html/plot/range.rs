@@ -28,8 +28,11 @@ impl Range {
         let high = if high > 0.0 { high.min(1e300) } else { first.0 };
         let (scale, unit) =
             units.iter().rev().find(|(scale, _)| high >= *scale).copied().unwrap_or(first);
-        // Values that are all alike are in the middle of a tenth of them.
-        let span = (high - low).max(high * 0.1) / scale;
+        // Values that are nearly alike are in the middle of a tenth of them.
+        let spread = (high - low).max(high * 0.1);
+        let low = if high - low < spread { f64::midpoint(low, high) - spread / 2.0 } else { low };
+        let high = low + spread;
+        let span = spread / scale;
         let raw = span / want.max(1.0);
         let ten = 10f64.powf(raw.log10().floor());
         let step = [1.0, 2.0, 5.0].into_iter().find(|one| one * ten >= raw).unwrap_or(10.0);
@@ -83,7 +86,7 @@ mod tests {
         #[test]
         fn any_values_have_a_few_ticks(values in proptest::collection::vec(proptest::num::f64::ANY, 0..6)) {
             let range = Range::over(values.iter().copied(), RATE, 5.0);
-            proptest::prop_assert!((2..=12).contains(&range.shares().count()), "{:?}", range);
+            proptest::prop_assert!((3..=12).contains(&range.shares().count()), "{:?}", range);
             for value in values {
                 proptest::prop_assert!((0.0..=1.0).contains(&range.share(value)));
             }
