@@ -27,9 +27,6 @@ use recovery::Recovery;
 use timers::Timers;
 use units::{BitRate, Nanos, Rtt};
 
-/// Linux waits for a whole burst only if it sent within this, ns: no longer than a burst is.
-const RECENT_NS: u64 = 1_000_000;
-
 /// Settings of a sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SenderConfig {
@@ -227,15 +224,12 @@ impl<C: CongestionControl> Sender<C> {
         Ok(burst)
     }
 
-    /// Whether to wait for room for a whole burst: the last packet was sent a moment ago, an
-    /// acknowledgement is about to come, and little of the window is free (Linux's
-    /// `tcp_tso_should_defer`).
+    /// Whether to wait for room for a whole burst: an acknowledgement is about to come,
+    /// and little of the window is free (Linux's `tcp_tso_should_defer`).
     fn defers(&self, now: Nanos, room: u64, cwnd: u64) -> bool {
         let window = cwnd.min(self.edge - self.board.una());
         let head_age = self.board.head_sent().map_or(0, |sent| now.nanos_since(sent));
-        let last = if self.is_paced() { self.pacer.next() } else { self.last_sent };
         self.recovery.phase() == Phase::Open
-            && now.nanos_since(last) <= RECENT_NS
             && room * 3 < window
             && self.config.kernel.is_acknowledgement_near(head_age, self.rtt.smoothed_ns())
     }
