@@ -210,9 +210,7 @@ impl Receiver {
         //# Specifically, an ACK SHOULD be generated for at least every second full-sized
         //# segment, and MUST be generated within 500 ms of the arrival of the first
         //# unacknowledged packet.
-        // Linux (since 6.6, and 6.1.57) acknowledges a pushed packet once it has been read.
-        let is_pushed = segments.pushed && self.read == self.next;
-        if self.pending >= EVERY || self.quick > 0 || is_pushed {
+        if self.pending >= EVERY || self.quick > 0 {
             self.due = true;
         } else if self.delayed.is_none() {
             self.delayed = Some(now.plus_nanos(DELAY_NS));
@@ -328,39 +326,5 @@ impl Receiver {
         } else {
             old
         };
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use units::ByteCount;
-
-    #[test]
-    fn the_last_packet_of_a_burst_is_acknowledged_at_once() {
-        let window = WindowSize::Fixed(ByteCount::from_bytes(1 << 20));
-        let config = ReceiverConfig { mss: 1_448, window, reader: Reader::Immediate };
-        let mut receiver = Receiver::new(config);
-        let mut acknowledged = |burst: PacketRun| {
-            let (sent, pushed) = (Nanos(burst.start * 1_000_000), burst.len() > 1);
-            let segments =
-                Segments { run: burst, sent, echo: Nanos(0), retransmission: false, pushed };
-            let arrive = |packet: u64| {
-                let now = Nanos(packet * 1_000_000);
-                receiver.on_segments(
-                    now,
-                    &segments.part(PacketRun::new(packet, packet + 1)),
-                    false,
-                );
-                receiver.acknowledge(now).is_some()
-            };
-            (burst.start..burst.end).map(arrive).collect::<Vec<bool>>()
-        };
-        let quick = u64::from(QUICK);
-        for packet in 0..quick {
-            assert_eq!(acknowledged(PacketRun::new(packet, packet + 1)), [true]);
-        }
-        assert_eq!(acknowledged(PacketRun::new(quick, quick + 3)), [false, true, true]);
-        assert_eq!(acknowledged(PacketRun::new(quick + 3, quick + 4)), [false]);
     }
 }

@@ -258,8 +258,7 @@ impl<C: CongestionControl> Sender<C> {
             Probe::Window => {
                 let una = self.board.una();
                 let run = PacketRun::new(una, una);
-                let echo = self.echo;
-                Some(Segments { run, sent: now, echo, retransmission: false, pushed: false })
+                Some(Segments { run, sent: now, echo: self.echo, retransmission: false })
             }
             Probe::Tail => {
                 let nxt = self.board.nxt();
@@ -291,8 +290,7 @@ impl<C: CongestionControl> Sender<C> {
             self.restart_retransmission_timer(now);
         }
         self.timers.sent = true;
-        let pushed = packets > 1;
-        Segments { run, sent: now, echo: self.echo, retransmission, pushed }
+        Segments { run, sent: now, echo: self.echo, retransmission }
     }
 
     /// Nothing more can be sent for now.

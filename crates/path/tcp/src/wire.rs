@@ -17,16 +17,13 @@ pub struct Segments {
     pub echo: Nanos,
     /// They were sent before.
     pub retransmission: bool,
-    /// The last one asks the receiver to pass on what it has (PSH): Linux sets it on every burst
-    /// of more than one packet, since 5.5.
-    pub pushed: bool,
 }
 
 impl Segments {
     /// Some of them: what reached the receiver together.
     #[must_use]
     pub const fn part(self, run: PacketRun) -> Self {
-        Segments { run, pushed: self.pushed && run.end == self.run.end, ..self }
+        Segments { run, ..self }
     }
 }
 

@@ -69,7 +69,8 @@ fn a_blackhole_ends_with_a_timeout_and_slow_start() {
     let share = goodput_share(&outcome, 50, 12.5, 14.0);
     assert!(share > 0.9, "{share}");
     assert!(outcome.truth.iter().map(|interval| interval.drops.blackhole).sum::<u64>() > 100);
-    let state = |t: f64| outcome.truth.iter().find(|one| one.to_s >= t).unwrap().connections[0].state;
+    let state =
+        |t: f64| outcome.truth.iter().find(|one| one.to_s >= t).unwrap().connections[0].state;
     assert_eq!([state(0.2), state(9.5)], [SenderState::SlowStart, SenderState::Loss]);
     let avoids = |one: &TruthInterval| one.connections[0].state == SenderState::CongestionAvoidance;
     assert!(outcome.truth.iter().filter(|one| avoids(one)).count() > 40);
