@@ -102,6 +102,8 @@ fn page(queue: &str) -> String {
 #[test]
 fn a_matrix_has_the_harm_of_each_control_to_each() {
     let html = page("1bdp");
+    // To inspect it, open target/tmp/controls.html.
+    std::fs::write(concat!(env!("CARGO_TARGET_TMPDIR"), "/controls.html"), &html).unwrap();
     assert_eq!(balanced(&html), Ok(()));
     assert!(html.contains("Harm of each control to each"), "{html}");
     // Reno has 80 Mbit/s alone and 20 beside BBR; BBR 90 and 72.

@@ -154,7 +154,7 @@ fn an_advice_has_its_plots_and_escapes_its_texts() {
         "Goodput against queueing delay of a single flow",
         "Harm to a CUBIC flow",
         ">bbr (best)</th>",
-        ">46.0 Mbit/s (41.4 Mbit/s to 50.6 Mbit/s)</td>",
+        ">46.0 Mbit/s (41.4–50.6)</td>",
         "better ↗",
     ] {
         assert!(html.contains(part), "{part}: {html}");
