@@ -16,7 +16,7 @@ const SECONDS: f64 = 20.0;
 
 /// Flows of which the first has this control and the others CUBIC, over 20 s.
 fn results(controls: &[&str]) -> (SimReport, Measurement, Vec<SimMoment>) {
-    let count = u32::try_from(controls.len()).unwrap();
+    let count = controls.len() as u32;
     let mut measurement = synthetic::measurement(2.1e6, SECONDS, count);
     measurement.path = Some(synthetic::path());
     let flow = |(id, control): (u32, &&str)| SimFlow {
