@@ -126,10 +126,20 @@ fn table(m: &mut Markup, advice: &SimAdvice) {
     });
 }
 
+/// A median, and in parentheses the range, whose unit is left out where it is the median's.
 fn ranged(range: RunRange, units: &'static [Unit]) -> String {
     let [middle, low, high] =
         [range.median, range.low, range.high].map(|value| readable(value, units));
-    if low == high { middle } else { format!("{middle} ({low} to {high})") }
+    if low == high {
+        return middle;
+    }
+    let unit = |text: &str| text.split_once(' ').map(|(_, unit)| unit.to_owned());
+    let number = |text: &str| text.split_once(' ').map_or(text, |(number, _)| number).to_owned();
+    if unit(&low) == unit(&middle) && unit(&high) == unit(&middle) {
+        format!("{middle} ({}–{})", number(&low), number(&high))
+    } else {
+        format!("{middle} ({low} to {high})")
+    }
 }
 
 fn conditions(m: &mut Markup, advice: &SimAdvice) {

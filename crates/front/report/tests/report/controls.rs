@@ -5,6 +5,9 @@ use crate::study;
 use record::{FlowFigures, RunStatus, StudyCell, StudyFactor, StudyPart, StudyReport, StudyRun};
 use report::html::{self, StudyPage};
 
+/// The values of a cell, and the goodput of each of its flows.
+type Cell<'a> = (&'a [&'a str], &'a [(&'a str, f64)]);
+
 const CONTROLS: [&str; 2] = ["reno", "bbr"];
 
 fn factor(name: &str, values: &[&str], numbers: &[f64]) -> StudyFactor {
@@ -22,7 +25,7 @@ fn part(
     like: &StudyReport,
     name: &str,
     factors: Vec<StudyFactor>,
-    cells: &[(&[&str], &[(&str, f64)])],
+    cells: &[Cell<'_>],
 ) -> (StudyPart, Vec<StudyRun>) {
     let mut part = like.parts[0].clone();
     name.clone_into(&mut part.name);
@@ -42,7 +45,7 @@ fn part(
             ..cell.clone()
         })
         .collect();
-    let run = |(cell, (_, flows)): (usize, &(&[&str], &[(&str, f64)]))| StudyRun {
+    let run = |(cell, (_, flows)): (usize, &Cell<'_>)| StudyRun {
         cell,
         repeat: 1,
         status: RunStatus::Valid,
@@ -69,7 +72,7 @@ fn part(
 fn page(queue: &str) -> String {
     let (mut report, _) = study::results(Vec::new(), |_, _| 1e6);
     let losses = factor("up.loss", &["0%", "0.1%", "1%"], &[0.0, 0.001, 0.01]);
-    let alone: [(&[&str], &[(&str, f64)]); 6] = [
+    let alone: [Cell<'_>; 6] = [
         (&["reno", "0%"], &[("flow", 80e6)]),
         (&["reno", "0.1%"], &[("flow", 9e6)]),
         (&["reno", "1%"], &[("flow", 3e6)]),
@@ -79,7 +82,7 @@ fn page(queue: &str) -> String {
     ];
     let factors = vec![factor("congestion", &CONTROLS, &[]), losses];
     let (alone, alone_runs) = part(&report, "alone", factors, &alone);
-    let beside: [(&[&str], &[(&str, f64)]); 4] = [
+    let beside: [Cell<'_>; 4] = [
         (&["reno", "reno"], &[("one", 40e6), ("other", 40e6)]),
         (&["reno", "bbr"], &[("one", 20e6), ("other", 72e6)]),
         (&["bbr", "reno"], &[("one", 72e6), ("other", 20e6)]),
@@ -102,6 +105,8 @@ fn page(queue: &str) -> String {
 #[test]
 fn a_matrix_has_the_harm_of_each_control_to_each() {
     let html = page("1bdp");
+    // To inspect it, open target/tmp/controls.html.
+    std::fs::write(concat!(env!("CARGO_TARGET_TMPDIR"), "/controls.html"), &html).unwrap();
     assert_eq!(balanced(&html), Ok(()));
     assert!(html.contains("Harm of each control to each"), "{html}");
     // Reno has 80 Mbit/s alone and 20 beside BBR; BBR 90 and 72.

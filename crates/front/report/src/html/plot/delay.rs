@@ -50,12 +50,9 @@ impl AgainstDelay<'_> {
                 area.tick(m, area.x(1.0 - share), &label);
             }
             let delay = in_unit(self.delay, across.unit);
-            axis_titles(
-                m,
-                &area,
-                &format!("← {delay} (less is further right)"),
-                &in_unit(self.rate, up.unit),
-            );
+            let how = width.of(" (less is further right)", "");
+            let rate = in_unit(self.rate, up.unit);
+            axis_titles(m, &area, &format!("← {delay}{how}"), &rate);
             text(m, "better", (area.right - 6.0, area.top + 16.0), "better ↗");
             let place =
                 |delay: f64, rate: f64| (area.x(1.0 - across.share(delay)), area.y(up.share(rate)));

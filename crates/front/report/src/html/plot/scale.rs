@@ -39,7 +39,7 @@ impl Scale {
         }
     }
 
-    /// A logarithmic scale of positive values, from a power of ten on.
+    /// A logarithmic scale of positive values, with a little room at both ends.
     pub(in crate::html) fn logarithmic(
         values: impl Iterator<Item = f64>,
         units: &'static [Unit],
@@ -48,8 +48,7 @@ impl Scale {
         let (low, high) = positive
             .fold((f64::INFINITY, 0.0f64), |(low, high), one| (low.min(one), high.max(one)));
         let (low, high) = if high > 0.0 { (low, high) } else { (1.0, 10.0) };
-        let first = low.log10().floor() * std::f64::consts::LN_10;
-        Scale::Log { low: first, high: high.ln() + 0.1, units }
+        Scale::Log { low: low.ln() - 0.2, high: high.ln() + 0.1, units }
     }
 
     /// A scale of a factor's values.
@@ -86,12 +85,13 @@ impl Scale {
                 .collect(),
             Scale::Log { low, high, units } => {
                 let ten = std::f64::consts::LN_10;
-                let (first, last) = ((low / ten).round() as i32, (high / ten).floor() as i32);
+                let (first, last) =
+                    ((low / ten + 1e-9).floor() as i32, (high / ten).floor() as i32);
                 let decades = (first..=last.min(first + 20)).map(|power| 10f64.powi(power));
                 let steps: &[f64] = if last - first < 3 { &[1.0, 2.0, 5.0] } else { &[1.0] };
                 decades
                     .flat_map(|decade| steps.iter().map(move |step| decade * step))
-                    .filter(|value| value.ln() <= *high)
+                    .filter(|value| (low - 1e-9..=*high).contains(&value.ln()))
                     .map(|value| (value, readable(value, units)))
                     .collect()
             }

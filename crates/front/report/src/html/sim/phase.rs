@@ -11,6 +11,9 @@ use crate::series;
 use record::{Measurement, SimFlow, Stream};
 use units::BitRate;
 
+/// Points with a time are at least so far apart, in pixels.
+const NEAR: f64 = 40.0;
+
 /// Flows, with their streams.
 type Group<'a> = Vec<(&'a SimFlow, &'a Stream)>;
 
@@ -99,7 +102,7 @@ pub(super) fn draw(measurement: &Measurement, drawn: &[DrawnFlow<'_>]) -> Option
     };
     Some(chart.with_note(format!(
         "One point for each interval in which all are active, with the times of the first, \
-         the last (filled) and two between. On \
+         the last (filled) and up to two between. On \
          the efficiency line they fill the link; on the fairness line {of_flows}. Where both cross is \
          the optimum (Chiu and Jain 1989)."
     )))
@@ -153,12 +156,18 @@ impl Plot<'_> {
     /// The first and the last point, and some between, with their times.
     fn ends(&self, m: &mut Markup, place: impl Fn(f64, f64) -> (f64, f64)) {
         let last = self.points.len().saturating_sub(1);
-        for at in [0, last / 3, 2 * last / 3, last] {
+        let mut named: Vec<(f64, f64)> = Vec::new();
+        // The last one first: of those at one place it has the name.
+        for at in [last, 0, last / 3, 2 * last / 3] {
             let Some((t_s, one, other)) = self.points.get(at).copied() else { continue };
             let (x, y) = place(one, other);
+            if named.iter().any(|(left, top)| (x - left).hypot(y - top) < NEAR) {
+                continue;
+            }
             let class = if at == last { "point all" } else { "point hollow all" };
             circle(m, class, (x, y), 4.0);
             text(m, "key", (x + 7.0, y - 6.0), &format!("{t_s:.1} s"));
+            named.push((x, y));
         }
     }
 }

@@ -102,8 +102,10 @@ impl Plot<'_> {
             let style = ControlStyle::of(&curve.control);
             let class = style.class();
             let by_equation = equation(&curve.control);
-            // What leaves the plot at its top is not drawn along the top.
-            let inside = by_equation.iter().filter(|point| self.up.share(point.1) < 1.0);
+            // What leaves the plot is not drawn along its edge.
+            let inside = by_equation
+                .iter()
+                .filter(|point| (f64::EPSILON..1.0).contains(&self.up.share(point.1)));
             polyline(m, &format!("predicted {class}"), inside.map(place));
             polyline(m, &format!("curve thin {class}"), curve.points.iter().map(place));
             for point in &curve.points {
