@@ -88,7 +88,7 @@ fn controls_that_need_marks_negotiate_them() {
     let achieved = |control: &str| {
         let factors = format!("congestion = [\"{control}\"]");
         let attempt = attempt(&plan(&path, &factors, "duration = \"5s\""));
-        attempt.flows[0].1.path.as_ref().unwrap().achieved.clone()
+        attempt.flows[0].1.path.as_ref().unwrap().achieved
     };
     assert_eq!(achieved("cubic").marked, 0, "its packets are not ECN-capable");
     for control in ["dctcp", "prague"] {
