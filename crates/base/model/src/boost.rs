@@ -6,9 +6,9 @@
 //!
 //! C is the bottleneck's payload rate, W the window of each of n connections (RFC 7323, section
 //! 1.1), cc the response of the congestion control: Mathis et al. 1997 and RFC 9438, section 5.1, for
-//! independent losses (`random_loss.rs`); Padhye et al. 1998 from 1 % on; Cardwell et al.
-//! 2016 for BBR, less its ProbeRTT phases. Under loss, the mean rate of Reno and CUBIC stays below the
-//! minimum where a window or the link is near. That a split connection carries the minimum over its
+//! independent losses (`random_loss.rs`), less the time in timeouts by Padhye et al. 1998, and that
+//! model alone from [`TIMEOUT_LOSS`] on; Cardwell et al. 2016 for BBR, less its ProbeRTT phases. Under
+//! loss, the mean rate of Reno and CUBIC stays below the minimum where a window or the link is near. That a split connection carries the minimum over its
 //! legs was measured for 7875 pairs of legs by Yuan, Rossman and Winstein, USENIX ATC 2025.
 //!
 //! W is at most TCP's largest window (RFC 7323, section 2.3), and CPU what the hosts' cores carry. A
@@ -19,8 +19,9 @@
 //! that bounds it.
 
 use crate::{
-    BBR_ACCURATE_LOSS, Congestion, MAX_WINDOW, RenoPath, Transfer, bbr_probe_rtt_share, bdp,
-    linux_rto, loss_from_fraction, pftk, random_loss, statistics, transfer, window_rate,
+    BBR_ACCURATE_LOSS, Congestion, MAX_WINDOW, RenoPath, TIMEOUT_LOSS, Transfer,
+    bbr_probe_rtt_share, bdp, linux_rto, loss_from_fraction, pftk, random_loss, statistics,
+    transfer, window_rate,
 };
 use units::{BitRate, ByteCount, LossRatio, Rtt};
 
@@ -59,10 +60,6 @@ const HOST_RATE: Estimate<u64> =
 
 /// Cores of a host or of a box that several connections share.
 const CORES: u32 = 2;
-
-/// Loss ratio from which independent losses cost timeouts that count: at 1 % and 50 ms CUBIC carried 2.3
-/// Mbit/s in the lab, where the response without them has 2.9, and Padhye et al. 2.5.
-const TIMEOUTS_FROM: f64 = 0.01;
 
 /// Loss ratio above which Reno and CUBIC have no equation: a connection waits for timers most of the
 /// time, and may end (RFC 9293, section 3.8.3). A judgement, not a measurement.
@@ -262,9 +259,6 @@ fn response(path: &Transfer, congestion: Congestion) -> Option<BitRate> {
     if loss > MAX_EQUATION_LOSS {
         return None;
     }
-    if loss < TIMEOUTS_FROM {
-        return Some(free);
-    }
     let reno = RenoPath {
         mss: path.mss,
         rtt: path.rtt,
@@ -272,7 +266,14 @@ fn response(path: &Transfer, congestion: Congestion) -> Option<BitRate> {
         window: None,
         packets_per_ack: 1,
     };
-    Some(pftk(&reno, path.loss)?.scaled(1.0 - loss).min(free))
+    let carried = pftk(&reno, path.loss);
+    if loss >= TIMEOUT_LOSS {
+        return Some(carried?.scaled(1.0 - loss).min(free));
+    }
+    let at_once = pftk(&RenoPath { rto: Rtt::ZERO, ..reno }, path.loss);
+    // Without loss the equation has no value, and there are no timeouts.
+    let share = carried.zip(at_once).map_or(1.0, |(rate, most)| rate.as_f64() / most.as_f64());
+    Some(free.scaled(share))
 }
 
 /// The measured error of an equation, as factors of its value: docs/design/boost-plan.md.
