@@ -26,7 +26,7 @@ const fn case(flag: &'static str, target: Target, command: &'static str) -> Case
     Case { flag, command, target }
 }
 
-pub(crate) const CASES: [Case; 53] = [
+pub(crate) const CASES: [Case; 54] = [
     case("baseline --output", File, "baseline 127.0.0.1 -p {port} -o {}"),
     case("bdp --html", File, "bdp 100mbit 173ms --html {}"),
     case("boost run --report", File, "boost run --solo --report {} -- true"),
@@ -69,6 +69,7 @@ pub(crate) const CASES: [Case; 53] = [
     case("pcap summary --html", File, "pcap summary {client} --html {}"),
     case("pcap summary --parquet", File, "pcap summary {client} --parquet {}"),
     case("server --root", Directory, "server -p {free} --copy-port 0 --tokens {tokens} --root {}"),
+    case("sim advise --html", File, "sim advise --rate 1mbit --rtt 9ms -t 1 --runs 1 --html {}"),
     case("sim run --html", File, "sim run --link rate=10mbit,rtt=10ms -t 1 --html {}"),
     case("sim run --save", File, "sim run --link rate=10mbit,rtt=10ms -t 1 --save {}"),
     case("study compare --html", File, "study compare {study} {study} --html {}"),

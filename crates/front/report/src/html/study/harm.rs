@@ -85,20 +85,20 @@ pub(super) fn draw(
 }
 
 /// The setting of one of the two flows.
-struct Flow<'a> {
+struct VariedFlow<'a> {
     name: &'a str,
     /// The index of its factor.
     factor: usize,
 }
 
 /// Both flows of a part that varies the control of each, and nothing else.
-fn two_flows(part: &StudyPart) -> Option<[Flow<'_>; 2]> {
+fn two_flows(part: &StudyPart) -> Option<[VariedFlow<'_>; 2]> {
     let factors = part.plan.factors.iter().enumerate();
     let flows = factors.map(|(factor, one)| {
         let name = one.name.strip_suffix(CONTROL)?.strip_suffix('.')?;
-        Some(Flow { name, factor })
+        Some(VariedFlow { name, factor })
     });
-    let flows: Option<Vec<Flow<'_>>> = flows.collect();
+    let flows: Option<Vec<VariedFlow<'_>>> = flows.collect();
     flows?.try_into().ok()
 }
 
@@ -106,13 +106,13 @@ fn two_flows(part: &StudyPart) -> Option<[Flow<'_>; 2]> {
 fn beside<'a>(
     part: &'a StudyPart,
     runs: &[StudyRun],
-    [one, other]: &[Flow<'_>; 2],
+    [one, other]: &[VariedFlow<'_>; 2],
 ) -> HashMap<(&'a str, &'a str), Vec<f64>> {
     let mut all: HashMap<(&str, &str), Vec<f64>> = HashMap::new();
     for run in runs.iter().filter(|run| run.status == RunStatus::Valid) {
         let Some(cell) = part.cells.get(run.cell) else { continue };
         for (own, beside) in [(one, other), (other, one)] {
-            let control = |flow: &Flow<'_>| cell.values.get(flow.factor).map(String::as_str);
+            let control = |flow: &VariedFlow<'_>| cell.values.get(flow.factor).map(String::as_str);
             if let (Some(first), Some(second), Some(flow)) =
                 (control(own), control(beside), run.flow(own.name))
             {
