@@ -154,7 +154,8 @@ impl Bbr {
 
     pub(super) fn update_min_rtt(&mut self, ack: &Ack) {
         let probe = &mut self.probe_rtt;
-        let expired = ack.now > probe.at.plus_nanos(MIN_RTT_NS);
+        // A flow that has no sample yet has none that is old, whenever it starts.
+        let expired = probe.min_rtt_ns.is_some() && ack.now > probe.at.plus_nanos(MIN_RTT_NS);
         if let Some(rtt_ns) = ack.rtt.map(units::Rtt::nanos)
             && (expired || probe.min_rtt_ns.is_none_or(|least| rtt_ns < least))
         {

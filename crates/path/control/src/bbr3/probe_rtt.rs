@@ -62,7 +62,9 @@ impl ProbeRtt {
             (Some(least), Some(rtt_ns)) => Some(least.min(rtt_ns)),
             (least, rtt_ns) => least.or(rtt_ns),
         };
-        let expired = now > self.candidate_at.plus_nanos(INTERVAL_NS);
+        // A flow that has no sample yet has none that is old, whenever it starts.
+        let expired =
+            self.candidate_ns.is_some() && now > self.candidate_at.plus_nanos(INTERVAL_NS);
         if let Some(rtt_ns) = rtt_ns
             && (expired || self.candidate_ns.is_none_or(|least| rtt_ns < least))
         {

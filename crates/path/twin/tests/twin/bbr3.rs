@@ -52,6 +52,18 @@ fn three_staggered_flows_share_the_path_fairly() {
     assert!(jain >= 0.95, "{rates:.0?}, Jain's index {jain:.3}");
 }
 
+/// The first acknowledgement of a flow that starts late is no reason to probe the RTT.
+#[test]
+fn a_late_start_is_as_fast_as_an_early_one() {
+    for control in [Algorithm::Bbr, Algorithm::Bbr3] {
+        let [early, late] = [0, 30].map(|start| {
+            let outcome = together(bottleneck(50, 50, 1.0), &[(control, start)], start + 2);
+            packet_rate(&outcome, 0, start as f64, start as f64 + 1.0)
+        });
+        assert!((late / early - 1.0).abs() < 0.02, "{control:?}: {early} and {late}");
+    }
+}
+
 #[test]
 fn neither_it_nor_cubic_starves_beside_the_other() {
     for (mbit, rtt_ms) in [(50, 40), (100, 20), (100, 50), (100, 100), (300, 50)] {
