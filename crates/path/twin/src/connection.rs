@@ -75,13 +75,14 @@ impl Connection {
         };
         let before = std::mem::replace(&mut self.before, readings);
         let control = self.sender.control();
-        let slow_start = match control {
-            Controller::Bbr(bbr) => bbr.mode() == BbrMode::Startup,
-            _ => control.ssthresh().is_none_or(|threshold| control.cwnd() < threshold),
+        let mode = bbr_mode(control);
+        let slow_start = match mode {
+            Some(mode) => mode == BbrMode::Startup,
+            None => control.ssthresh().is_none_or(|threshold| control.cwnd() < threshold),
         };
         let timed_out = info.phase == Phase::Loss || readings.timeouts > before.timeouts;
         let repairs = info.phase == Phase::Recovery || readings.reductions > before.reductions;
-        let state = match bbr_mode(control) {
+        let state = match mode {
             _ if timed_out => SenderState::Loss,
             Some(BbrMode::Startup) => SenderState::SlowStart,
             Some(BbrMode::Drain) => SenderState::Drain,

@@ -86,6 +86,11 @@ fn bbr_has_states_of_its_own() {
         assert!(usual > 80, "{algorithm:?}: {usual}");
         assert!(share(SenderState::SlowStart) > 0 && share(SenderState::ProbeRtt) > 0);
         assert_eq!(share(SenderState::CongestionAvoidance), 0, "{algorithm:?}");
+        let is_told = |one: &TruthInterval| {
+            let truth = &one.connections[0];
+            truth.slow_start == (truth.state == SenderState::SlowStart)
+        };
+        assert!(outcome.truth.iter().all(is_told), "{algorithm:?}: startup is slow start");
     }
 }
 
