@@ -8,8 +8,9 @@
 //! 1.1), cc the response of the congestion control: Mathis et al. 1997 and RFC 9438, section 5.1, for
 //! independent losses (`random_loss.rs`), less the time in timeouts by Padhye et al. 1998, and that
 //! model alone from [`TIMEOUT_LOSS`] on; Cardwell et al. 2016 for BBR, less its ProbeRTT phases. Under
-//! loss, the mean rate of Reno and CUBIC stays below the minimum where a window or the link is near. That a split connection carries the minimum over its
-//! legs was measured for 7875 pairs of legs by Yuan, Rossman and Winstein, USENIX ATC 2025.
+//! loss, the mean rate of Reno and CUBIC stays below the minimum where a window or the link is near.
+//! That a split connection carries the minimum over its legs was measured for 7875 pairs of legs by
+//! Yuan, Rossman and Winstein, USENIX ATC 2025.
 //!
 //! W is at most TCP's largest window (RFC 7323, section 2.3), and CPU what the hosts' cores carry. A
 //! program's own window opens when data is delivered in order, after a repair: `program_rate`.
@@ -279,14 +280,16 @@ fn response(path: &Transfer, congestion: Congestion) -> Option<BitRate> {
 /// The measured error of an equation, as factors of its value: docs/design/boost-plan.md.
 fn error(congestion: Congestion, bound: Bound, loss: f64) -> [f64; 2] {
     match (congestion, bound) {
+        // Where the link is near, bursts after repairs queue.
+        (_, Bound::ProgramWindow) if loss > 0.0 => [0.75, 1.05],
+        (_, Bound::ProgramWindow | Bound::Lan | Bound::Cpu) => [0.9, 1.02],
         // Behind a buffer smaller than the path it had half of CUBIC's rate (docs/design/routes.md).
         (Congestion::Bbr, Bound::Window | Bound::LargestWindow) => [0.45, 1.05],
         (Congestion::Bbr, _) if loss > BBR_ACCURATE_LOSS => [0.3, 1.0],
         (Congestion::Bbr, _) => [0.85, 1.05],
         (_, Bound::Congestion) => [0.7, 1.4],
         (_, Bound::Link) => [0.85, 1.0],
-        (_, Bound::ProgramWindow) => program_error(loss),
-        _ => [0.9, 1.02],
+        (_, Bound::Window | Bound::LargestWindow) => [0.9, 1.02],
     }
 }
 
@@ -337,7 +340,6 @@ pub fn split(path: &LongPath, of: &Connections, boxes: &Boxes) -> Option<Goodput
         } * PAIR_PAYLOAD;
         let (rate, by) = long_rate(&lanes, boxes.congestion, of.count)?;
         let loss = lanes.loss.fraction();
-        let error = error(boxes.congestion, by, loss);
         let mut least = (rate.scaled(factor), by);
         let mut most = lanes.link.scaled((1.0 - loss) * factor);
         let cpu = if reduction > 1.0 { COMPRESSION_RATE } else { RELAY_RATE };
@@ -353,11 +355,7 @@ pub fn split(path: &LongPath, of: &Connections, boxes: &Boxes) -> Option<Goodput
             lower(&mut least, rate, bound);
             most = rate.map_or(most, |rate| most.min(rate));
         }
-        let error = match least.1 {
-            bound if bound == by => error,
-            Bound::ProgramWindow => program_error(loss),
-            _ => [0.9, 1.02],
-        };
+        let error = error(boxes.congestion, least.1, loss);
         Some(Bounded { rate: least.0, bound: least.1, error, most })
     })
 }
@@ -443,11 +441,6 @@ fn program_rate(of: &Connections, path: &Transfer) -> Option<BitRate> {
     // exp_m1 keeps the digits of few losses.
     let wait = if losses > 0.0 { 1.0 + (-losses).exp_m1() / losses } else { 0.0 };
     Some(window_rate(window, path.rtt)?.scaled(count(of) / (1.0 + wait)))
-}
-
-/// Its error: where the link is near, bursts after repairs queue (docs/design/boost-plan.md).
-fn program_error(loss: f64) -> [f64; 2] {
-    if loss > 0.0 { [0.75, 1.05] } else { [0.9, 1.02] }
 }
 
 /// The window of each connection, which TCP bounds where nothing else does.

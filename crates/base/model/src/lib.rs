@@ -15,7 +15,7 @@
 //! | link that a goodput identifies | [`line_class()`] | IEEE 802.3, and as above |
 //! | rate of a Wi-Fi link | [`WifiStandard::rate`] | IEEE 802.11-2020 and 802.11ax-2021 |
 //! | rate under random loss | [`mathis`], [`cubic`] | Mathis et al. 1997, RFC 9438 |
-//! | mean window under random loss, of other controls too | [`response_window`] | RFC 3649, Kelly 2003, and the same |
+//! | mean window under random loss, of other controls too | [`ResponseFunction`] | RFC 3649, Kelly 2003, and the same |
 //! | maximum loss for a rate | [`loss_budget_mathis`], [`loss_budget_cubic`] | the same |
 //! | the same with timeouts and a window | [`pftk()`] | Padhye et al. 1998, RFC 5348 |
 //! | BBR's rate under loss | [`bbr()`] | Cardwell et al. 2016 |
@@ -74,7 +74,7 @@ pub use loss::{
 pub use payload::{ETHERNET_FRAMING, IpVersion, Payload, VLAN_TAG, share_of};
 pub use pftk::{RenoPath, TIMEOUT_LOSS, linux_rto, loss_budget_pftk, pftk, pftk_simple};
 pub use ramp::{INITIAL_WINDOW_SEGMENTS, SlowStart, slow_start, slow_start_time};
-pub use response::response_window;
+pub use response::ResponseFunction;
 pub use short_path::{CACHES, SHORT_PATH_RATE, SHORT_RTT, is_short_path};
 pub use sliding_window::{SlidingWindow, Span, WindowInFlight, WindowRound};
 pub use transfer::{Congestion, RampUp, Transfer, transfer};

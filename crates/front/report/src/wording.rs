@@ -373,6 +373,21 @@ pub(crate) fn responsiveness(latency: &LatencyUnderLoad) -> Option<String> {
     }
 }
 
+/// A median with the range where it differs, whose ends have a unit of their own only where it is
+/// another one: `46.6 Mbit/s (46.5-46.8)`.
+pub(crate) fn spread([median, low, high]: [String; 3], dash: char) -> String {
+    if low == high {
+        return median;
+    }
+    let unit = |text: &str| text.split_once(' ').map(|(_, unit)| unit.to_owned());
+    let own = unit(&median);
+    let end = |text: &str| match unit(text) == own {
+        true => text.split(' ').next().unwrap_or(text).to_owned(),
+        false => text.to_owned(),
+    };
+    format!("{median} ({}{dash}{})", end(&low), end(&high))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -402,5 +417,14 @@ mod tests {
             Shares { application: 7.0, receive_window: 1.0, send_buffer: f64::NAN, network: -1.0 };
         let sum: f64 = causes(&wild).iter().map(|(_, v)| v).sum();
         assert!((sum - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_range_has_the_unit_of_its_median() {
+        let of = |texts: [&str; 3]| spread(texts.map(str::to_owned), '-');
+        assert_eq!(of(["5 ms", "5 ms", "5 ms"]), "5 ms");
+        assert_eq!(of(["46.6 Mbit/s", "46.5 Mbit/s", "47 Mbit/s"]), "46.6 Mbit/s (46.5-47)");
+        assert_eq!(of(["1 Mbit/s", "900 kbit/s", "2 Mbit/s"]), "1 Mbit/s (900 kbit/s-2)");
+        assert_eq!(of(["42", "38", "44"]), "42 (38-44)");
     }
 }

@@ -3,10 +3,10 @@
 //! `relay`: a pair on loopback beside two haproxies that splice, the same bytes in turns. `window`:
 //! hosts with a 64 KiB window over 100 Mbit/s and 173 ms, from second 5 to 30. `gigabit`: 1 Gbit/s and
 //! 100 ms without and with loss, beside two haproxies. `tls`: TLS beside plaintext over 1 Gbit/s and
-//! 20 ms. `object`: 1 MB over a lane that carried 10 MB and idled.
-//! `text`: the documentation over 100 Mbit/s, compressed. `ciphertext`: random bytes on loopback with
-//! and without `--compress`. `kills`: 1 GB with `--mux` while its connection is killed 20 times. `keystroke`: a
-//! byte that is answered. `flows`: 2,000 new ones a second. `idle`: 10,000 that carry nothing.
+//! 20 ms. `object`: 1 MB over a lane that carried 10 MB and idled. `text`: the documentation over 100
+//! Mbit/s, compressed. `ciphertext`: random bytes on loopback with and without `--compress`. `kills`:
+//! 1 GB with `--mux` while its connection is killed 20 times. `keystroke`: a byte that is answered.
+//! `flows`: 2,000 new ones a second. `idle`: 10,000 that carry nothing.
 //! `programs`: curl, rsync, git, rclone and smbclient beside the gain that `boost plan` predicts.
 //! `predictions`: the same of paths and options that a seed draws; the predictions are written first.
 //! `haproxy`, `curl`, `zstd` and `python3` are programs of their own, which must be installed; a program of

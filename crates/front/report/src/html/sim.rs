@@ -12,7 +12,7 @@ use super::plot::{self, AgainstDelay, Chart, Tradeoff};
 use super::{CSS, Page, SCRIPT, bands, conditions, curves, document, findings, footer, header};
 use crate::wording;
 use drawn_flow::DrawnFlow;
-use model::statistics;
+use model::{Payload, statistics};
 use record::{Measurement, RunRange, SimFlow, SimMoment, SimReport};
 
 /// Flows up to which each has a row of the table.
@@ -150,10 +150,9 @@ fn row(flow: &SimFlow) -> [String; 7] {
     ]
 }
 
-/// The share of a packet that is payload: without the headers of IP and TCP, with timestamps.
-fn payload_share(measurement: &Measurement) -> f64 {
-    const HEADERS: f64 = 52.0;
-    let first = measurement.streams.iter().find_map(|stream| stream.sender.first());
-    let mss = first.map_or(1_448.0, |sample| f64::from(sample.mss_bytes));
-    mss / (mss + HEADERS)
+/// The payload rate of the link, bit/s; `None` without a rate.
+fn capacity(measurement: &Measurement) -> Option<f64> {
+    let path = measurement.path.as_ref()?;
+    let payload = Payload { framing: path.overhead_bytes, ..Payload::of_ip(path.mtu_bytes) };
+    Some(payload.goodput(path.rate_bps?)?.as_f64())
 }

@@ -5,6 +5,7 @@ use super::markup::Markup;
 use super::plot::{self, AgainstDelay, Bar, Tradeoff, bars};
 use super::{CSS, document, footer};
 use crate::axis::{MILLIS, RATE, SHARE, Unit, readable};
+use crate::wording;
 use record::{AdvisedControl, RunRange, SimAdvice};
 use units::significant;
 
@@ -126,20 +127,9 @@ fn table(m: &mut Markup, advice: &SimAdvice) {
     });
 }
 
-/// A median, and in parentheses the range, whose unit is left out where it is the median's.
 fn ranged(range: RunRange, units: &'static [Unit]) -> String {
-    let [middle, low, high] =
-        [range.median, range.low, range.high].map(|value| readable(value, units));
-    if low == high {
-        return middle;
-    }
-    let unit = |text: &str| text.split_once(' ').map(|(_, unit)| unit.to_owned());
-    let number = |text: &str| text.split_once(' ').map_or(text, |(number, _)| number).to_owned();
-    if unit(&low) == unit(&middle) && unit(&high) == unit(&middle) {
-        format!("{middle} ({}–{})", number(&low), number(&high))
-    } else {
-        format!("{middle} ({low} to {high})")
-    }
+    let ends = [range.median, range.low, range.high].map(|value| readable(value, units));
+    wording::spread(ends, '–')
 }
 
 fn conditions(m: &mut Markup, advice: &SimAdvice) {

@@ -1,6 +1,6 @@
 //! A simulation: the flows, the bottleneck, the finding.
 
-use super::sim_table::{Row, spread, table};
+use super::sim_table::{Row, table};
 use super::tune::row;
 use super::{
     Style, finding,
@@ -8,6 +8,7 @@ use super::{
     line::{Line, block},
     style,
 };
+use crate::wording::spread;
 use record::{Drops, SimBottleneck, SimFlow, SimReport};
 use units::{BitRate, percent, significant};
 
@@ -105,7 +106,7 @@ fn group(spec: &str, flows: &[&SimFlow]) -> Row {
     Row {
         cells: vec![
             format!("{spec} (medians)"),
-            spread([BitRate::from_bps_f64(middle), low, high].map(|rate| rate.to_string())),
+            spread([BitRate::from_bps_f64(middle), low, high].map(|rate| rate.to_string()), '-'),
             percent(share),
             flows.iter().map(|flow| flow.retransmits).sum::<u64>().to_string(),
             ms(median(&|flow| flow.rtt_median_ms)),

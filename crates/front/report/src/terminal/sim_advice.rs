@@ -1,6 +1,6 @@
 //! Congestion controls compared over a path: the table, the answer, its price.
 
-use super::sim_table::{Row, spread, table};
+use super::sim_table::{Row, table};
 use super::tune::row;
 use super::{
     Style,
@@ -8,6 +8,7 @@ use super::{
     line::{Line, block},
     style,
 };
+use crate::wording::spread;
 use record::{AdvisedControl, RunRange, SimAdvice};
 use units::{BitRate, percent, significant};
 
@@ -48,7 +49,7 @@ pub fn sim_advice(advice: &SimAdvice, style: &Style) -> String {
 
 fn control(one: &AdvisedControl, best: Option<&str>) -> Row {
     let ends = |range: &RunRange, shown: &dyn Fn(f64) -> String| {
-        spread([range.median, range.low, range.high].map(shown))
+        spread([range.median, range.low, range.high].map(shown), '-')
     };
     let is_best = best == Some(one.control.as_str());
     Row {

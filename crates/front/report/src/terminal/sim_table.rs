@@ -44,32 +44,3 @@ pub(super) fn table(head: &[&str], rows: &[Row], style: &Style) -> Vec<Line> {
     );
     lines
 }
-
-/// The median, with the range where it differs: `46.6 Mbit/s (46.5-46.8)`. The ends have a unit of
-/// their own only where it is another one.
-pub(super) fn spread([median, low, high]: [String; 3]) -> String {
-    if low == high {
-        return median;
-    }
-    let unit = |text: &str| text.split_once(' ').map(|(_, unit)| unit.to_owned());
-    let own = unit(&median);
-    let end = |text: &str| match unit(text) == own {
-        true => text.split(' ').next().unwrap_or(text).to_owned(),
-        false => text.to_owned(),
-    };
-    format!("{median} ({}-{})", end(&low), end(&high))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_range_has_the_unit_of_its_median() {
-        let of = |texts: [&str; 3]| spread(texts.map(str::to_owned));
-        assert_eq!(of(["5 ms", "5 ms", "5 ms"]), "5 ms");
-        assert_eq!(of(["46.6 Mbit/s", "46.5 Mbit/s", "47 Mbit/s"]), "46.6 Mbit/s (46.5-47)");
-        assert_eq!(of(["1 Mbit/s", "900 kbit/s", "2 Mbit/s"]), "1 Mbit/s (900 kbit/s-2)");
-        assert_eq!(of(["42", "38", "44"]), "42 (38-44)");
-    }
-}

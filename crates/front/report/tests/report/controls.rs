@@ -1,7 +1,7 @@
 //! Studies that vary congestion controls: response functions and harm matrices.
 
 use crate::assertions::balanced;
-use crate::study;
+use crate::study::{self, factor};
 use record::{FlowFigures, RunStatus, StudyCell, StudyFactor, StudyPart, StudyReport, StudyRun};
 use report::html::{self, StudyPage};
 
@@ -9,16 +9,6 @@ use report::html::{self, StudyPage};
 type Cell<'a> = (&'a [&'a str], &'a [(&'a str, f64)]);
 
 const CONTROLS: [&str; 2] = ["reno", "bbr"];
-
-fn factor(name: &str, values: &[&str], numbers: &[f64]) -> StudyFactor {
-    StudyFactor {
-        name: name.to_owned(),
-        values: values.iter().map(|value| (*value).to_owned()).collect(),
-        numbers: numbers.to_vec(),
-        unit: String::new(),
-        paired: false,
-    }
-}
 
 /// A part over 100 Mbit/s and 40 ms, with a run in each cell.
 fn part(

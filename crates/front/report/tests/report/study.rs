@@ -14,7 +14,7 @@ use std::collections::HashSet;
 /// Text that is no markup.
 const HOSTILE: &str = "</svg><script>alert(1)</script>\"'&";
 
-fn factor(name: &str, values: &[&str], numbers: &[f64]) -> StudyFactor {
+pub(crate) fn factor(name: &str, values: &[&str], numbers: &[f64]) -> StudyFactor {
     StudyFactor {
         name: name.to_owned(),
         values: values.iter().map(|value| (*value).to_owned()).collect(),

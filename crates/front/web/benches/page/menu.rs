@@ -26,9 +26,12 @@ pub(crate) fn measure(case: &Scenario, path: &str) -> Fallible<BTreeMap<String, 
         let found = known.iter().find(|(other, _)| *other == setting).map(|(_, rate)| *rate);
         let rate = match found {
             Some(rate) => rate,
-            None => setting.measure(case, path)?,
+            None => {
+                let rate = setting.measure(case, path)?;
+                known.push((setting, rate));
+                rate
+            }
         };
-        known.push((setting, rate));
         goodput.insert(format!("{action:?}"), rate);
     }
     Ok(goodput)

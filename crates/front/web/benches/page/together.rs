@@ -10,10 +10,11 @@ use units::BitRate;
 const LABS: usize = 4;
 const RATES: u64 = 150_000_000;
 
-/// What waits, and the rates of what runs.
+/// What waits; how much runs, and the sum of its rates.
 struct Queue<T> {
     waiting: Vec<T>,
-    running: Vec<u64>,
+    running: usize,
+    rates: u64,
 }
 
 /// Does the work for each, in their order where rates allow it.
@@ -22,17 +23,17 @@ pub(crate) fn together<T: Send>(
     rate: impl Fn(&T) -> BitRate + Sync,
     work: impl Fn(&T) + Sync,
 ) {
-    let queue = Mutex::new(Queue { waiting, running: Vec::new() });
+    let queue = Mutex::new(Queue { waiting, running: 0, rates: 0 });
     let ended = Condvar::new();
     let next = || {
         let mut state = lock(&queue);
         while !state.waiting.is_empty() {
-            let left = RATES.saturating_sub(state.running.iter().sum());
-            let is_idle = state.running.is_empty();
-            let fits = |one: &T| is_idle || rate(one).bps() <= left;
+            let Queue { running, rates, .. } = *state;
+            let fits = |one: &T| running == 0 || rate(one).bps().saturating_add(rates) <= RATES;
             if let Some(at) = state.waiting.iter().position(fits) {
                 let one = state.waiting.remove(at);
-                state.running.push(rate(&one).bps());
+                state.running += 1;
+                state.rates = rates.saturating_add(rate(&one).bps());
                 return Some(one);
             }
             state = ended.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -45,8 +46,8 @@ pub(crate) fn together<T: Send>(
                 while let Some(one) = next() {
                     work(&one);
                     let mut state = lock(&queue);
-                    let at = state.running.iter().position(|bps| *bps == rate(&one).bps());
-                    at.map(|at| state.running.swap_remove(at));
+                    state.running -= 1;
+                    state.rates -= rate(&one).bps();
                     ended.notify_all();
                 }
             });

@@ -92,7 +92,8 @@ pub const KEYS: [PathKey; 39] = [
         "loss",
         "loss=0.1%",
         "random loss per packet of MTU size; or ge:P:R[:BAD[:GOOD]] (Gilbert-Elliott), \
-         list:3+7+10-20 (packet numbers), data:3+7+10-20 (of data packets), replay:FILE[:LINK] (drops of a packet log) [none]",
+         list:3+7+10-20 (packet numbers), data:3+7+10-20 (of data packets), \
+         replay:FILE[:LINK] (drops of a packet log) [none]",
     ),
     PathKey::of(
         Key::Bursts,

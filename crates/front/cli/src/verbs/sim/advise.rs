@@ -11,6 +11,8 @@ use clap::Args;
 use longhaul::sim::{self, AdviseRequest};
 use report::html::sim_advice_page;
 use report::terminal;
+use std::fmt::Display;
+use std::str::FromStr;
 use units::{BitRate, LossRatio, Rtt};
 
 const EXAMPLES: &str = "\
@@ -29,13 +31,15 @@ Examples:
 pub(super) struct AdviseArgs {
     /// Bottleneck rate, with unit: 100mbit, 2.5gbit
     #[arg(long, value_name = "RATE", required_unless_present = "link")]
-    rate: Option<BitRate>,
+    #[arg(value_parser = written::<BitRate>)]
+    rate: Option<String>,
     /// Round-trip time of the idle path: 173ms, 250us
     #[arg(long, value_name = "TIME", required_unless_present = "link")]
-    rtt: Option<Rtt>,
+    #[arg(value_parser = written::<Rtt>)]
+    rtt: Option<String>,
     /// Random loss of data packets: 0.01%
-    #[arg(long, value_name = "SHARE")]
-    loss: Option<LossRatio>,
+    #[arg(long, value_name = "SHARE", value_parser = written::<LossRatio>)]
+    loss: Option<String>,
     /// Size of the queue: 0.1bdp, 100p, 1MB, 50ms [default: 1bdp]
     #[arg(long, value_name = "SIZE")]
     queue: Option<String>,
@@ -68,10 +72,9 @@ impl AdviseArgs {
         if let Some(link) = &self.link {
             return link.clone();
         }
-        let mut keys = Vec::new();
-        keys.extend(self.rate.map(|rate| format!("rate={}bit", in_units(rate.bps(), "gmk"))));
-        keys.extend(self.rtt.map(|rtt| format!("rtt={}s", in_units(rtt.nanos(), " mun"))));
-        keys.extend(self.loss.map(|loss| format!("loss={}", loss.to_string().replace(' ', ""))));
+        let given = [("rate", &self.rate), ("rtt", &self.rtt), ("loss", &self.loss)];
+        let given = given.into_iter().filter_map(|(key, value)| Some((key, value.as_ref()?)));
+        let mut keys: Vec<String> = given.map(|(key, value)| format!("{key}={value}")).collect();
         match (&self.aqm, &self.queue) {
             (Some(aqm), size) => {
                 keys.push(format!("queue={aqm}"));
@@ -84,16 +87,9 @@ impl AdviseArgs {
     }
 }
 
-/// A value in the largest of units, a thousand of each other, that it is a whole number of, with the
-/// unit's prefix; below the last one it has none, as a rate in bit/s.
-fn in_units(value: u64, prefixes: &str) -> String {
-    for (place, prefix) in (0_u32..).zip(prefixes.chars()) {
-        let unit = 1_000_u64.pow(3 - place);
-        if value > 0 && value.is_multiple_of(unit) {
-            return format!("{}{prefix}", value / unit).replace(' ', "");
-        }
-    }
-    value.to_string()
+/// Checks a value, and keeps it as written: the path shows it again.
+fn written<T: FromStr<Err: Display>>(text: &str) -> Result<String, String> {
+    text.parse::<T>().map(|_| text.to_owned()).map_err(|error| error.to_string())
 }
 
 pub(super) fn run(args: &AdviseArgs, console: &mut Console) -> Outcome {
@@ -119,13 +115,25 @@ pub(super) fn run(args: &AdviseArgs, console: &mut Console) -> Outcome {
 
 #[cfg(test)]
 mod tests {
-    use super::in_units;
+    use super::*;
 
     #[test]
-    fn values_are_in_their_largest_whole_unit() {
-        let rates = [50_000_000, 1_500_000, 10_000_000_000, 7].map(|rate| in_units(rate, "gmk"));
-        assert_eq!(rates, ["50m", "1500k", "10g", "7"]);
-        let times = [60_000_000, 1_500_000, 2_000_000_000, 7].map(|time| in_units(time, " mun"));
-        assert_eq!(times, ["60m", "1500u", "2", "7n"]);
+    fn a_path_has_the_values_as_written() {
+        let text = |text: &str| Some(text.to_owned());
+        let args = AdviseArgs {
+            rate: text("1.5gbit"),
+            rtt: text("173ms"),
+            loss: text("0.01%"),
+            queue: text("0.1bdp"),
+            aqm: None,
+            link: None,
+            time: None,
+            runs: 5,
+            seed: 1,
+            json: false,
+            html: None,
+        };
+        assert_eq!(args.link(), "rate=1.5gbit,rtt=173ms,loss=0.01%,queue=0.1bdp");
+        assert!(written::<BitRate>("fast").is_err());
     }
 }

@@ -1,7 +1,7 @@
 //! Convergence to fairness: the goodput of every flow on that of the others, over time.
 
+use super::capacity;
 use super::drawn_flow::DrawnFlow;
-use super::payload_share;
 use crate::axis::{Axis, ELAPSED, RATE};
 use crate::html::drawing::{Area, line};
 use crate::html::labels::{self, Label};
@@ -11,7 +11,6 @@ use crate::html::plot::{
 };
 use crate::series;
 use record::{Measurement, SimReport};
-use units::BitRate;
 
 /// `None` for a single flow.
 pub(super) fn draw(
@@ -25,8 +24,7 @@ pub(super) fn draw(
     let sets: Vec<_> = drawn.iter().map(|one| one.streams.clone()).collect();
     let (edges, rates) = series::side_by_side(&sets);
     let steps = edges.len().checked_sub(1).filter(|steps| *steps > 0)?;
-    let link = measurement.path.as_ref().and_then(|path| path.rate_bps).map(BitRate::as_f64);
-    let capacity = link.map(|link| link * payload_share(measurement));
+    let capacity = capacity(measurement);
     let sum = |step: usize| rates.iter().filter_map(|one| one.get(step)).sum::<f64>();
     let most = (0..steps).map(sum).fold(capacity.unwrap_or(0.0), f64::max);
     let up = Scale::Linear(Axis::over(most, RATE, 4.0));

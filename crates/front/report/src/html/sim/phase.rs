@@ -1,15 +1,14 @@
 //! The phase plot of two flows (Chiu and Jain 1989, figure 3): the rate of one against that of the
 //! other, which fair and efficient controls bring to where both lines cross.
 
+use super::capacity;
 use super::drawn_flow::DrawnFlow;
-use super::payload_share;
 use crate::axis::{Axis, RATE};
 use crate::html::drawing::{Area, circle, line, polyline, text};
 use crate::html::markup::Markup;
 use crate::html::plot::{Chart, Entry, Values, Width, axis_titles, in_unit, legend, shown};
 use crate::series;
 use record::{Measurement, SimFlow, Stream};
-use units::BitRate;
 
 /// Points with a time are at least so far apart, in pixels.
 const NEAR: f64 = 40.0;
@@ -78,8 +77,7 @@ pub(super) fn draw(measurement: &Measurement, drawn: &[DrawnFlow<'_>]) -> Option
     if points.len() < 2 {
         return None;
     }
-    let link = measurement.path.as_ref().and_then(|path| path.rate_bps).map(BitRate::as_f64);
-    let capacity = link.map(|link| link * payload_share(measurement));
+    let capacity = capacity(measurement);
     let most = points.iter().flat_map(|point| [point.1, point.2]);
     let most = most.fold(capacity.unwrap_or(0.0), f64::max);
     let axis = Axis::over(most * 1.02, RATE, 5.0);

@@ -5,7 +5,7 @@ use crate::axis::{COUNT, SHARE, readable};
 use crate::html::drawing::{Area, line, polyline, text};
 use crate::html::markup::Markup;
 use crate::html::plot::{Chart, ControlStyle, Entry, Scale, Values, Width, axis_titles, legend};
-use model::{response_window, statistics};
+use model::{Payload, ResponseFunction, statistics};
 use record::{RunStatus, StudyPart, StudyRun};
 use std::collections::BTreeMap;
 
@@ -13,9 +13,8 @@ use std::collections::BTreeMap;
 const CONTROL: &str = "congestion";
 const LOSS: [&str; 2] = ["up.loss", "loss"];
 
-/// Payload of a segment with timestamps, and an IP packet, bytes.
-const MSS: f64 = 1_448.0;
-const PACKET: f64 = 1_500.0;
+/// A full IP packet, bytes.
+const PACKET: u32 = 1_500;
 
 /// Points of an equation's line.
 const POINTS: u32 = 48;
@@ -44,13 +43,14 @@ pub(super) fn draw(part: &StudyPart, runs: &[StudyRun]) -> Option<Chart> {
         fixed.numbers.first().copied().filter(|number| *number > 0.0)
     };
     let rtt_s = fixed("rtt");
-    let bdp = rtt_s.and_then(|rtt_s| Some(fixed("rate")? * rtt_s / 8.0 / PACKET));
+    let bdp = rtt_s.and_then(|rtt_s| Some(fixed("rate")? * rtt_s / 8.0 / f64::from(PACKET)));
     let windows = || curves.iter().flat_map(|curve| curve.points.iter().map(|point| point.1));
     let up = Scale::logarithmic(windows().chain(bdp), COUNT);
     let across = Scale::logarithmic([least, most].into_iter(), SHARE);
     let equation = |control: &str| -> Vec<(f64, f64)> {
         let at = |step: u32| least * (most / least).powf(f64::from(step) / f64::from(POINTS));
-        let of = |loss| Some((loss, response_window(control, rtt_s?, loss)?));
+        let function = ResponseFunction::by_name(control);
+        let of = |loss| Some((loss, function?.window(rtt_s?, loss)?));
         (0..=POINTS).map(at).filter_map(of).collect()
     };
     let plot = Plot { curves: &curves, across, up, bdp };
@@ -124,6 +124,7 @@ fn curves(part: &StudyPart, runs: &[StudyRun]) -> Vec<Curve> {
     let Some((control, loss)) = factor(CONTROL).zip(LOSS.into_iter().find_map(factor)) else {
         return Vec::new();
     };
+    let Some(mss) = Payload::of_ip(PACKET).mss() else { return Vec::new() };
     let longest = part.cells.iter().filter_map(|cell| cell.router_memory_bytes).max();
     let losses = &part.plan.factors[loss];
     let windows = |name: &String| {
@@ -137,7 +138,7 @@ fn curves(part: &StudyPart, runs: &[StudyRun]) -> Vec<Curve> {
             let at = losses.values.iter().position(|value| Some(value) == cell.values.get(loss));
             let [flow] = run.flows.as_slice() else { continue };
             if let Some((at, rtt_ms)) = at.zip(flow.mean_rtt_ms) {
-                let window = flow.throughput_bps * rtt_ms / 1e3 / 8.0 / MSS;
+                let window = flow.throughput_bps * rtt_ms / 1e3 / 8.0 / f64::from(mss);
                 by_loss.entry(at).or_default().push(window);
             }
         }
@@ -157,7 +158,8 @@ fn values(curves: &[Curve], rtt_s: Option<f64>) -> Values {
     let heads = ["control", "loss rate", "mean window, packets", "by the equation, packets"];
     let rows = curves.iter().flat_map(|curve| {
         curve.points.iter().map(move |(loss, window)| {
-            let equation = rtt_s.and_then(|rtt_s| response_window(&curve.control, rtt_s, *loss));
+            let equation = rtt_s
+                .and_then(|rtt_s| ResponseFunction::by_name(&curve.control)?.window(rtt_s, *loss));
             vec![
                 curve.control.clone(),
                 readable(*loss, SHARE),
