@@ -80,9 +80,9 @@ pub(crate) fn run(
     // Raised when all flows have ended.
     let done = StopFlag::new();
     let (ended, logs) = thread::scope(|scope| {
-        let done = Raised(&done);
+        let all_end = done.raised_on_drop();
         let logs = watched_hosts(&flows).map(|host| {
-            let (namespace, done) = (&lab.hosts()[host].namespace, done.0);
+            let (namespace, done) = (&lab.hosts()[host].namespace, &done);
             let log = move || watched::log(namespace, begins, done);
             Ok((host, thread::Builder::new().spawn_scoped(scope, log)?))
         });
@@ -99,7 +99,7 @@ pub(crate) fn run(
         // All begin before the first is waited for.
         let threads: Vec<_> = threads.collect::<io::Result<_>>()?;
         let ended: Vec<_> = threads.into_iter().map(joined).collect();
-        drop(done);
+        drop(all_end);
         let logs: Vec<_> =
             logs.into_iter().map(|(host, thread)| joined(thread).map(|log| (host, log))).collect();
         Ok::<_, AttemptError>((ended, logs))
@@ -108,15 +108,6 @@ pub(crate) fn run(
     let ended: Vec<Ended<'_>> = ended.into_iter().collect::<Result<_, _>>()?;
     let flows = flows.iter().zip(ended);
     flows.map(|(flow, ended)| measured(flow, ended, lab.hosts(), &logs, begins)).collect()
-}
-
-/// Raises a flag when it goes, also where a thread cannot be started.
-struct Raised<'a>(&'a StopFlag);
-
-impl Drop for Raised<'_> {
-    fn drop(&mut self) {
-        self.0.raise();
-    }
 }
 
 fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {

@@ -27,4 +27,21 @@ impl StopFlag {
     pub fn is_raised(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
+
+    /// Requests to stop when the guard goes, also where a thread panics or cannot be started: whoever
+    /// waits for the request does not wait for ever.
+    #[must_use]
+    pub fn raised_on_drop(&self) -> RaisedOnDrop<'_> {
+        RaisedOnDrop(self)
+    }
+}
+
+/// Raises a flag when it is dropped.
+#[derive(Debug)]
+pub struct RaisedOnDrop<'a>(&'a StopFlag);
+
+impl Drop for RaisedOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.raise();
+    }
 }

@@ -110,19 +110,10 @@ fn run(
             end.linger(|| done.is_raised());
         });
         // Even where it panics, or the peer would wait for ever.
-        let _end = Raise(&done);
+        let _end = done.raised_on_drop();
         copy(&session, &progress)
     });
     Outcome { result, figures: progress.figures(), problems: progress.problems() }
-}
-
-/// Raises a flag when it is dropped.
-struct Raise<'a>(&'a StopFlag);
-
-impl Drop for Raise<'_> {
-    fn drop(&mut self) {
-        self.0.raise();
-    }
 }
 
 /// The symbolic links below a directory that lead out of it, found as path_resolution(7) says,

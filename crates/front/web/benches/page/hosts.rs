@@ -67,11 +67,12 @@ impl Hosts {
                 let mut tell = |event| drop(sender.send(event));
                 self.server().namespace.run(|| web::serve(&request, &mut tell, &drain, &stop))
             });
+            let done = stop.raised_on_drop();
             let ended = match events.recv_timeout(Duration::from_secs(10)) {
                 Ok(WebEvent::Listening { address, .. }) => work(address, &events),
                 _ => Err("the server does not listen".into()),
             };
-            stop.raise();
+            drop(done);
             let served = serving.join().map_err(|_| "the server panicked")??;
             served.map_err(|problem| problem.to_string())?;
             ended
@@ -106,8 +107,9 @@ impl Hosts {
         let served = StopFlag::new();
         let report = thread::scope(|scope| {
             let serving = scope.spawn(|| server.run(|| listening.serve(&served, &|_| ())));
+            let done = served.raised_on_drop();
             let report = visitor.run(|| client::run(&config, &mut |_| (), &StopFlag::new()));
-            served.raise();
+            drop(done);
             // The client's error is more specific than the server's.
             let _ = serving.join();
             report

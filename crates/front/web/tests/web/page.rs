@@ -248,7 +248,7 @@ fn converse(
         Conversation { messages: vec![welcome], times: vec![now()], downloaded: 0, uploaded: 0 };
     let (ended, ends) = channel();
     let (mut step, mut open, mut began) = (0, 0, now());
-    let deadline = now() + Duration::from_secs(60);
+    let deadline = now() + Duration::from_secs(120);
     loop {
         assert!(now() < deadline, "{:?}", told.messages.last());
         match control.next(Duration::from_millis(20)) {
@@ -331,7 +331,12 @@ fn start_probes(mut probe: Socket) -> Receiver<(Instant, f64)> {
     replies
 }
 
+/// After the end of a step, the page waits so long for what is still under way.
+const CLOSE_GRACE: Duration = Duration::from_secs(5);
+
 fn start_flows(address: SocketAddr, run: &str, step: &Value, ended: &Sender<(u64, u64)>) -> usize {
+    let seconds = Duration::from_secs_f64(step["seconds"].as_f64().unwrap());
+    let until = now() + seconds + CLOSE_GRACE;
     let flows = step["flows"].as_u64().unwrap();
     for number in 0..flows {
         let target = format!("/api/run/{run}/flow/{}/{number}", step["step"]);
@@ -339,10 +344,10 @@ fn start_flows(address: SocketAddr, run: &str, step: &Value, ended: &Sender<(u64
         let by_request = step["transport"] == "http";
         thread::spawn(move || {
             let bytes = match (by_request, upload) {
-                (true, true) => (0, post(address, &target)),
-                (true, false) => (get(address, &target), 0),
-                (false, true) => (0, send(Socket::open(address, &target))),
-                (false, false) => (receive(Socket::open(address, &target)), 0),
+                (true, true) => (0, post(address, &target, until)),
+                (true, false) => (get(address, &target, until), 0),
+                (false, true) => (0, send(Socket::open(address, &target), until)),
+                (false, false) => (receive(Socket::open(address, &target), until), 0),
             };
             let _ = ended.send(bytes);
         });
@@ -350,17 +355,26 @@ fn start_flows(address: SocketAddr, run: &str, step: &Value, ended: &Sender<(u64
     flows as usize
 }
 
-/// Downloads by a request; bytes of the body, with the sizes of its chunks.
-fn get(address: SocketAddr, target: &str) -> u64 {
+/// What is left until a time, as a timeout of a socket.
+fn left(until: Instant) -> Option<Duration> {
+    let left = until.saturating_duration_since(now());
+    (left > Duration::ZERO).then_some(left)
+}
+
+/// Downloads by a request until a time; bytes of the body, with the sizes of its chunks.
+fn get(address: SocketAddr, target: &str, until: Instant) -> u64 {
     let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
     write!(stream, "GET {target} HTTP/1.1\r\nHost: {address}\r\n\r\n").unwrap();
     let (mut buffer, mut bytes, mut tail) = (vec![0; 256 << 10], 0, Vec::new());
     loop {
-        let count = stream.read(&mut buffer).unwrap();
-        if count == 0 {
-            break;
-        }
+        let Some(left) = left(until) else { return bytes };
+        stream.set_read_timeout(Some(left)).unwrap();
+        let count = match stream.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(count) => count,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return bytes,
+            Err(error) => panic!("{error}"),
+        };
         if bytes == 0 {
             assert!(buffer.starts_with(b"HTTP/1.1 200 "));
         }
@@ -373,26 +387,31 @@ fn get(address: SocketAddr, target: &str) -> u64 {
     bytes
 }
 
-/// Uploads by a request until the server ends it; bytes of the body.
-fn post(address: SocketAddr, target: &str) -> u64 {
+/// Uploads by a request until the server ends it, or until a time; bytes of the body.
+fn post(address: SocketAddr, target: &str, until: Instant) -> u64 {
     let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_write_timeout(Some(Duration::from_secs(10))).unwrap();
     let length = 1u64 << 40;
     write!(stream, "POST {target} HTTP/1.1\r\nHost: {address}\r\nContent-Length: {length}\r\n\r\n")
         .unwrap();
     let (block, mut bytes) = (vec![0x55; 64 << 10], 0);
-    while stream.write_all(&block).is_ok() {
+    while let Some(left) = left(until) {
+        stream.set_write_timeout(Some(left)).unwrap();
+        if stream.write_all(&block).is_err() {
+            break;
+        }
         bytes += block.len() as u64;
     }
     bytes
 }
 
-/// Receives until the server closes; bytes of payload.
-fn receive(mut socket: Socket) -> u64 {
+/// Receives until the server closes, or until a time; bytes of payload.
+fn receive(mut socket: Socket, until: Instant) -> u64 {
     let (mut bytes, mut closed) = (0, false);
     socket.send(b"probe");
     let mut echoed = false;
-    while let Ok(event) = socket.next(Duration::from_secs(10)) {
+    loop {
+        let Some(left) = left(until) else { return bytes };
+        let Ok(event) = socket.next(left) else { break };
         match event {
             Some(Event::Binary(count)) => bytes += count as u64,
             Some(Event::Text(text)) => echoed = text == "probe",
@@ -407,12 +426,12 @@ fn receive(mut socket: Socket) -> u64 {
     bytes
 }
 
-/// Sends until the server closes; bytes of payload.
-fn send(mut socket: Socket) -> u64 {
+/// Sends until the server closes, or until a time; bytes of payload.
+fn send(mut socket: Socket, until: Instant) -> u64 {
     let block = frame::message(Opcode::Binary, &[0x55; 64 << 10], Some(MASK));
     let mut bytes = 0;
-    socket.stream.set_write_timeout(Some(Duration::from_secs(10))).unwrap();
-    loop {
+    while let Some(left) = left(until) {
+        socket.stream.set_write_timeout(Some(left)).unwrap();
         match socket.next(Duration::from_millis(1)) {
             Ok(None) => {}
             Ok(Some(Event::Close(_))) | Err(_) => return bytes,
@@ -423,4 +442,5 @@ fn send(mut socket: Socket) -> u64 {
         }
         bytes += 64 << 10;
     }
+    bytes
 }
