@@ -126,6 +126,10 @@ fields! {
     Limits = "limits",
     /// The time that a server waits for its one test.
     IdleTimeout = "idle_timeout_s",
+    /// UDT between the boxes of a boosted path.
+    Udt = "udt",
+    /// The UDP ports of a far box.
+    UdtPorts = "udt_ports",
     /// A file with tokens.
     Tokens = "tokens",
     /// A file with a private key.

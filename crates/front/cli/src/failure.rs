@@ -139,6 +139,8 @@ pub(crate) const fn flags(field: Field) -> &'static [&'static str] {
         Field::Host => &["HOST"],
         Field::HostNames => &["--host-name"],
         Field::IdleTimeout => &["--idle-timeout"],
+        Field::Udt => &["--udt"],
+        Field::UdtPorts => &["--udt-ports"],
         Field::InLab => &["--in-lab"],
         Field::InitialReceiveWindow => &["--initrwnd"],
         Field::InitialWindow => &["--iw", "--initcwnd"],

@@ -40,6 +40,14 @@ pub fn ready(file: &impl AsFd, for_writing: bool, timeout: Duration) -> io::Resu
     }
 }
 
+/// True if the peer of a socket has closed it, or its connection has failed, whatever is still
+/// unread.
+pub fn is_hung_up(file: &impl AsFd) -> bool {
+    let mut list = [PollFd::new(file, PollFlags::empty())];
+    let zero = limit(Duration::ZERO);
+    event::poll(&mut list, Some(&zero)).is_ok_and(|count| count > 0)
+}
+
 fn limit(time: Duration) -> Timespec {
     Timespec::try_from(time).unwrap_or(Timespec { tv_sec: i64::MAX, tv_nsec: 0 })
 }

@@ -29,6 +29,13 @@ pub enum Event {
         /// The reason.
         why: String,
     },
+    /// Near: UDP does not reach far, so TCP carries the sessions.
+    UdtBlocked {
+        /// Its address.
+        far: SocketAddr,
+        /// The reason.
+        why: String,
+    },
     /// Near: the first lane is connected, or the first after far was unreachable.
     FarReached {
         /// Its address.

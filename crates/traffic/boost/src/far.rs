@@ -12,7 +12,9 @@ use crate::policy::DestinationPolicy;
 use crate::resolver::Resolver;
 use crate::{BoostError, Timeouts};
 use ::lane::Role;
+use control::Algorithm;
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use targets::FarSide;
 
@@ -24,6 +26,10 @@ pub struct FarConfig {
     pub policy: Arc<dyn DestinationPolicy>,
     /// Compress on lanes whose near box does as well.
     pub compresses: bool,
+    /// The congestion control of UDT, for near boxes that ask for it.
+    pub udt: Algorithm,
+    /// Its UDP ports; `None`: any that is free.
+    pub udt_ports: Option<RangeInclusive<u16>>,
     /// Timeouts.
     pub timeouts: Timeouts,
     /// Most lanes at a time; further ones are refused.

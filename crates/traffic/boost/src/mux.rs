@@ -14,6 +14,7 @@
 //! | `live` | a session, its connection, its flows |
 //! | `mux_flow` | one flow: bytes between its local socket and its stream |
 //! | `slots` | numbered places for them |
+//! | `udt_carrier` | UDT instead of TCP as what carries a session |
 //! | `engine` | sockets, sessions and flows of the thread |
 //! | `pump` | a turn of a session |
 //! | `near` | opens streams, connects again |
@@ -27,6 +28,7 @@ mod mux_flow;
 pub(crate) mod near;
 mod pump;
 mod slots;
+pub(crate) mod udt_carrier;
 
 use std::time::Duration;
 

@@ -18,6 +18,7 @@ use crate::mux;
 use crate::sockets::LaneOptions;
 use crate::{BoostError, Timeouts};
 use connection_limits::HandshakeCounts;
+use control::Algorithm;
 use host::stop::StopFlag;
 use lane::{Role, Target};
 pub(crate) use lanes::ADDRESS_TIMEOUT;
@@ -43,6 +44,9 @@ pub struct NearConfig {
     pub lanes: usize,
     /// Carry all flows over one connection, which is replaced when it breaks, instead of lanes.
     pub mux: bool,
+    /// The congestion control of UDT, which carries sessions instead of TCP where UDP reaches far;
+    /// `None`: TCP does.
+    pub udt: Option<Algorithm>,
     /// Compress on lanes whose far box does as well.
     pub compresses: bool,
     /// Settings of their sockets.

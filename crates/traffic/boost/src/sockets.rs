@@ -5,7 +5,8 @@ use host::address::canonical;
 use host::{socket, tcp_info};
 use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, TcpKeepalive, Type};
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::ops::RangeInclusive;
 use std::time::Duration;
 use units::ByteCount;
 
@@ -135,6 +136,25 @@ pub fn lane_listener(address: SocketAddr, options: &LaneOptions) -> Listening {
         }
         prepare_lane(socket, options)
     })
+}
+
+/// A UDP socket of an address, at the first port of a range that is free, or at any port.
+///
+/// # Errors
+/// The system error, or the range has no free port.
+pub(crate) fn bind_udp(
+    address: IpAddr,
+    ports: Option<&RangeInclusive<u16>>,
+) -> io::Result<UdpSocket> {
+    let ports = ports.cloned().unwrap_or(0..=0);
+    let mut last = io::Error::from(io::ErrorKind::AddrInUse);
+    for port in ports {
+        match UdpSocket::bind((address, port)) {
+            Ok(socket) => return Ok(socket),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
 }
 
 fn begin_connecting(socket: Socket, to: SocketAddr) -> io::Result<TcpStream> {

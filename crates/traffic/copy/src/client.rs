@@ -9,7 +9,7 @@ use crate::protocol::message::{Carrier, Message, Request};
 use crate::receiver;
 use crate::request::{Choice, CopyEnd, CopyRequest};
 use crate::server::local_destination;
-use crate::transport::{Session, Transport};
+use crate::transport::{Session, Transport, udt};
 use crate::{CopyError, sender, walk};
 pub(crate) use far_side::CONTROL_LANE;
 use far_side::FarSide;
@@ -199,16 +199,17 @@ impl Attempt<'_> {
         let session = &Session::new(self.stop.clone());
         let done = &StopFlag::new();
         std::thread::scope(|scope| {
-            let udt = match self.transport {
+            let connected = match self.transport {
                 Choice::Only(Transport::Tcp) => None,
                 Choice::Auto | Choice::Only(Transport::UdtNative) => {
                     far.connect_udt(self.request.algorithm())?
                 }
             };
-            let transport = match udt {
-                Some(mut udt) => {
+            let transport = match connected {
+                Some(mut socket) => {
                     scope.spawn(move || {
-                        udt.carry(session, true, &|mtu| report(Notice::SmallerPackets(mtu)));
+                        let smaller = |mtu| report(Notice::SmallerPackets(mtu));
+                        udt::carry(&mut socket, session, true, &smaller);
                     });
                     if self.transport == Choice::Auto && self.request.target.is_none() {
                         let trial = TcpTrial { attempt: self, far: &far, session, done };

@@ -1,7 +1,7 @@
 //! Sockets of both ends.
 
 use crate::CopyError;
-use host::address::{any_like, with_port};
+use host::address::with_port;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -9,16 +9,6 @@ use std::time::Duration;
 
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 128;
-
-/// A socket connected to a UDP server.
-pub(crate) fn udp_for(server: SocketAddr) -> Result<UdpSocket, CopyError> {
-    let open = || -> io::Result<UdpSocket> {
-        let socket = UdpSocket::bind(any_like(server))?;
-        socket.connect(server)?;
-        Ok(socket)
-    };
-    open().map_err(CopyError::socket)
-}
 
 /// A UDP socket on any free port, on all addresses unless one is given.
 pub(crate) fn udp_any(address: Option<SocketAddr>) -> io::Result<UdpSocket> {

@@ -5,7 +5,7 @@ use host::{clock, packet_info, udp, wait};
 use socket2::SockRef;
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 use udt::{Endpoint, PeerAddress, Transmit};
 use units::{ByteCount, Nanos, nanos};
@@ -132,7 +132,7 @@ impl Driver {
                 return self.transmit(connection);
             }
             if self.receive(connection)? == 0 {
-                self.wait(connection, next)?;
+                self.wait(connection, next, application.input())?;
             }
         }
     }
@@ -253,8 +253,13 @@ impl Driver {
         Ok(total)
     }
 
-    /// Waits for a datagram, a timer, or the application's time.
-    fn wait(&mut self, connection: &impl Endpoint, next: Next) -> io::Result<()> {
+    /// Waits for a datagram, a timer, or the application's time or input.
+    fn wait(
+        &mut self,
+        connection: &impl Endpoint,
+        next: Next,
+        input: Option<BorrowedFd<'_>>,
+    ) -> io::Result<()> {
         let wish = match next {
             Next::At(at) => Some(at),
             Next::OnEvent | Next::Never => None,
@@ -268,7 +273,11 @@ impl Driver {
             timeout = timeout.map(|timeout| timeout.saturating_sub(pause));
         }
         if timeout != Some(Duration::ZERO) {
-            wait::readable([self.socket.as_fd()], timeout)?;
+            let socket = self.socket.as_fd();
+            match input {
+                Some(input) => wait::readable([socket, input], timeout).map(drop)?,
+                None => wait::readable([socket], timeout).map(drop)?,
+            }
         }
         Ok(())
     }

@@ -6,11 +6,14 @@
 
 mod accept;
 mod driver;
+mod native;
 
 pub use accept::accept;
 pub use driver::{Driver, SOCKET_BUFFER};
+pub use native::{NativeKeys, NativeSocket};
 
 use std::net::SocketAddr;
+use std::os::fd::BorrowedFd;
 use udt::{Connection, PeerAddress};
 use units::Nanos;
 
@@ -19,6 +22,11 @@ pub trait Application<E = Connection> {
     /// Called whenever data may have arrived, room to write may have become free, or the
     /// connection's state may have changed: reads and writes what it can.
     fn poll(&mut self, now: Nanos, connection: &mut E) -> Next;
+
+    /// What this is also called for once it can be read, beside datagrams and times.
+    fn input(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
 }
 
 /// When an application is called next.

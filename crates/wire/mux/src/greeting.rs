@@ -1,10 +1,14 @@
-//! The first messages of a connection, after the prefaces: 32 bytes from near, 16 from far.
+//! The first messages of a connection, after the prefaces: 64 bytes from near, 48 from far. By them
+//! the ends may agree that UDT carries the session; the connection then has done its work.
 
 use core::fmt;
 
 /// Kinds of `Hello`.
 const NEW: u8 = 0;
 const RESUMED: u8 = 1;
+/// What carries the session.
+const TCP: u8 = 0;
+const UDT: u8 = 1;
 /// Verdicts of `Welcome`.
 const ACCEPTED: u8 = 0;
 const UNKNOWN: u8 = 1;
@@ -28,6 +32,17 @@ pub struct Hello {
     pub session: SessionId,
     /// The offset of far's bytes from which on near wants them; `None` begins the session.
     pub resumes_at: Option<u64>,
+    /// The public key by which near would have UDT carry the session; `None`: this connection is to.
+    pub udt: Option<[u8; 32]>,
+}
+
+/// Where far waits for a UDT connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UdtOffer {
+    /// Its UDP port.
+    pub port: u16,
+    /// Its public key.
+    pub key: [u8; 32],
 }
 
 /// What far makes of a `Hello`.
@@ -48,38 +63,49 @@ pub struct Welcome {
     pub verdict: Verdict,
     /// The offset of near's bytes from which on far wants them.
     pub resumes_at: u64,
+    /// Where UDT carries the session; `None`: this connection does.
+    pub udt: Option<UdtOffer>,
 }
 
 impl Hello {
     /// Length in bytes.
-    pub const BYTES: usize = 32;
+    pub const BYTES: usize = 64;
 
     /// The bytes to send.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let kind = if self.resumes_at.is_some() { RESUMED } else { NEW };
+        let carrier = if self.udt.is_some() { UDT } else { TCP };
         let offset = self.resumes_at.unwrap_or_default().to_be_bytes();
-        [&[kind, 0, 0, 0, 0, 0, 0, 0], &offset[..], &self.session.0].concat()
+        let key = self.udt.unwrap_or_default();
+        [&[kind, carrier, 0, 0, 0, 0, 0, 0], &offset[..], &self.session.0, &key].concat()
     }
 
     /// Reads what near sent; `None` for anything else.
     #[must_use]
     pub fn decode(bytes: &[u8; Hello::BYTES]) -> Option<Self> {
         let (head, rest) = bytes.split_first_chunk::<8>()?;
-        let (offset, session) = rest.split_first_chunk::<8>()?;
-        let offset = u64::from_be_bytes(*offset);
-        let resumes_at = match (head, offset) {
-            ([NEW, 0, 0, 0, 0, 0, 0, 0], 0) => None,
-            ([RESUMED, 0, 0, 0, 0, 0, 0, 0], offset) => Some(offset),
+        let (offset, rest) = rest.split_first_chunk::<8>()?;
+        let (session, key) = rest.split_first_chunk::<16>()?;
+        let [kind, carrier, 0, 0, 0, 0, 0, 0] = *head else { return None };
+        let resumes_at = match (kind, u64::from_be_bytes(*offset)) {
+            (NEW, 0) => None,
+            (RESUMED, offset) => Some(offset),
             _ => return None,
         };
-        Some(Hello { session: SessionId(session.try_into().ok()?), resumes_at })
+        let key: [u8; 32] = key.try_into().ok()?;
+        let udt = match (carrier, key) {
+            (UDT, key) => Some(key),
+            (TCP, [0, ..]) if key == [0; 32] => None,
+            _ => return None,
+        };
+        Some(Hello { session: SessionId(*session), resumes_at, udt })
     }
 }
 
 impl Welcome {
     /// Length in bytes.
-    pub const BYTES: usize = 16;
+    pub const BYTES: usize = 48;
 
     /// The bytes to send.
     #[must_use]
@@ -89,21 +115,32 @@ impl Welcome {
             Verdict::Unknown => UNKNOWN,
             Verdict::Busy => BUSY,
         };
-        [[verdict, 0, 0, 0, 0, 0, 0, 0], self.resumes_at.to_be_bytes()].concat()
+        let (carrier, port, key) =
+            self.udt.map_or((TCP, 0, [0; 32]), |offer| (UDT, offer.port, offer.key));
+        let [high, low] = port.to_be_bytes();
+        let head = [verdict, carrier, high, low, 0, 0, 0, 0];
+        [&head[..], &self.resumes_at.to_be_bytes(), &key].concat()
     }
 
     /// Reads what far sent; `None` for anything else.
     #[must_use]
     pub fn decode(bytes: &[u8; Welcome::BYTES]) -> Option<Self> {
-        let (head, offset) = bytes.split_first_chunk::<8>()?;
-        let resumes_at = u64::from_be_bytes(offset.try_into().ok()?);
-        let verdict = match head {
-            [ACCEPTED, 0, 0, 0, 0, 0, 0, 0] => Verdict::Accepted,
-            [UNKNOWN, 0, 0, 0, 0, 0, 0, 0] => Verdict::Unknown,
-            [BUSY, 0, 0, 0, 0, 0, 0, 0] => Verdict::Busy,
+        let (head, rest) = bytes.split_first_chunk::<8>()?;
+        let (offset, key) = rest.split_first_chunk::<8>()?;
+        let [verdict, carrier, high, low, 0, 0, 0, 0] = *head else { return None };
+        let verdict = match verdict {
+            ACCEPTED => Verdict::Accepted,
+            UNKNOWN => Verdict::Unknown,
+            BUSY => Verdict::Busy,
             _ => return None,
         };
-        Some(Welcome { verdict, resumes_at })
+        let offer = UdtOffer { port: u16::from_be_bytes([high, low]), key: key.try_into().ok()? };
+        let udt = match (carrier, offer.port) {
+            (UDT, 1..) if verdict == Verdict::Accepted => Some(offer),
+            (TCP, 0) if offer.key == [0; 32] => None,
+            _ => return None,
+        };
+        Some(Welcome { verdict, resumes_at: u64::from_be_bytes(*offset), udt })
     }
 }
 
@@ -115,26 +152,47 @@ mod tests {
     fn greetings_are_read_as_written_and_nothing_else_is() {
         let session = SessionId([7; 16]);
         for resumes_at in [None, Some(0), Some(u64::MAX)] {
-            let hello = Hello { session, resumes_at };
-            let bytes: [u8; Hello::BYTES] = hello.encode().try_into().unwrap();
-            assert_eq!(Hello::decode(&bytes), Some(hello));
-            for at in 0..8 {
-                let mut wrong = bytes;
-                wrong[at] = 2;
-                assert_eq!(Hello::decode(&wrong), None);
+            for udt in [None, Some([9; 32])] {
+                let hello = Hello { session, resumes_at, udt };
+                let bytes: [u8; Hello::BYTES] = hello.encode().try_into().unwrap();
+                assert_eq!(Hello::decode(&bytes), Some(hello));
+                for at in 0..8 {
+                    let mut wrong = bytes;
+                    wrong[at] = 2;
+                    assert_eq!(Hello::decode(&wrong), None);
+                }
             }
         }
-        let mut wrong: [u8; Hello::BYTES] =
-            Hello { session, resumes_at: Some(5) }.encode().try_into().unwrap();
+        let hello = Hello { session, resumes_at: Some(5), udt: None };
+        let bytes: [u8; Hello::BYTES] = hello.encode().try_into().unwrap();
+        let mut wrong = bytes;
         wrong[0] = NEW;
         assert_eq!(Hello::decode(&wrong), None, "a new session has no offset");
-        for verdict in [Verdict::Accepted, Verdict::Unknown, Verdict::Busy] {
-            let welcome = Welcome { verdict, resumes_at: 1 << 40 };
-            let mut bytes: [u8; Welcome::BYTES] = welcome.encode().try_into().unwrap();
-            assert_eq!(Welcome::decode(&bytes), Some(welcome));
-            bytes[0] = 3;
-            assert_eq!(Welcome::decode(&bytes), None);
-        }
+        let mut wrong = bytes;
+        wrong[63] = 1;
+        assert_eq!(Hello::decode(&wrong), None, "TCP has no key");
         assert_eq!(format!("{session:?}"), "SessionId");
+    }
+
+    #[test]
+    fn answers_are_read_as_written_and_only_one_that_accepts_offers_udt() {
+        let offer = UdtOffer { port: 7425, key: [9; 32] };
+        for verdict in [Verdict::Accepted, Verdict::Unknown, Verdict::Busy] {
+            for udt in [None, Some(offer)] {
+                let welcome = Welcome { verdict, resumes_at: 1 << 40, udt };
+                let mut bytes: [u8; Welcome::BYTES] = welcome.encode().try_into().unwrap();
+                let is_valid = udt.is_none() || verdict == Verdict::Accepted;
+                assert_eq!(Welcome::decode(&bytes), is_valid.then_some(welcome));
+                bytes[0] = 3;
+                assert_eq!(Welcome::decode(&bytes), None);
+            }
+        }
+        let welcome = Welcome { verdict: Verdict::Accepted, resumes_at: 0, udt: Some(offer) };
+        let bytes: [u8; Welcome::BYTES] = welcome.encode().try_into().unwrap();
+        for (from, to) in [(2, 4), (1, 2)] {
+            let mut wrong = bytes;
+            wrong[from..to].fill(0);
+            assert_eq!(Welcome::decode(&wrong), None, "no port, or a port of TCP");
+        }
     }
 }

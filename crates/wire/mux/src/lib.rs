@@ -30,7 +30,7 @@ pub mod replay;
 pub mod session;
 pub mod stream;
 
-pub use greeting::{Hello, SessionId, Verdict, Welcome};
+pub use greeting::{Hello, SessionId, UdtOffer, Verdict, Welcome};
 pub use session::{Event, MuxError, Session};
 
 /// Number of a stream: near counts from 1, and uses none twice.

@@ -55,6 +55,18 @@ impl PublicKey {
     /// Length of its text: hexadecimal digits.
     pub const TEXT_LENGTH: usize = 64;
 
+    /// The key of its bytes (RFC 8032 section 5.1.5).
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        PublicKey(bytes)
+    }
+
+    /// Its bytes.
+    #[must_use]
+    pub const fn to_bytes(self) -> [u8; 32] {
+        self.0
+    }
+
     fn from_spki(spki: &[u8]) -> Option<Self> {
         spki.strip_prefix(&SPKI_PREFIX)?.try_into().ok().map(PublicKey)
     }

@@ -44,6 +44,13 @@ pub enum BoostEvent {
         /// The reason.
         why: String,
     },
+    /// UDP does not reach the far box: TCP carries the flows for some minutes.
+    UdtBlocked {
+        /// Its address.
+        far: SocketAddr,
+        /// The reason.
+        why: String,
+    },
     /// The far box is reached.
     FarReached {
         /// Its address.
@@ -148,6 +155,7 @@ impl From<Event> for BoostEvent {
                 BoostEvent::Refused { peer, why }
             }
             Event::FarUnreachable { far, why } => BoostEvent::FarUnreachable { far, why },
+            Event::UdtBlocked { far, why } => BoostEvent::UdtBlocked { far, why },
             Event::FarReached { far } => BoostEvent::FarReached { far },
         }
     }

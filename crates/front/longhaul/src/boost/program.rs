@@ -1,7 +1,7 @@
 //! A program whose connections are boosted: it runs in a network of its own, without root.
 
 use super::event::BoostEvent;
-use super::request::{BoxSettings, check_mux, far_address};
+use super::request::{BoxSettings, check_mux, check_udt, far_address};
 use super::running::{Began, BoostDocument, BoostedProgram, observe, resolve_far};
 use super::status::{BoxRole, Serving};
 use super::{PORT, problem};
@@ -53,6 +53,8 @@ pub struct ProgramRequest {
     pub lanes: u32,
     /// Carry all flows over one connection to far, which is resumed when it breaks.
     pub mux: bool,
+    /// Carry that over UDT where UDP reaches far, or else over TCP.
+    pub udt: bool,
     /// Settings of the near box.
     pub settings: BoxSettings,
 }
@@ -66,6 +68,7 @@ impl Default for ProgramRequest {
             ports: Vec::new(),
             lanes: 4,
             mux: false,
+            udt: false,
             settings: BoxSettings::default(),
         }
     }
@@ -81,6 +84,7 @@ impl ProgramRequest {
             self.settings.check()?;
             far_address(far)?;
             check_mux(self.mux, &self.settings)?;
+            check_udt(self.udt, self.mux, &self.settings)?;
         }
         if self.command.is_empty() {
             return Err(Problem::field(Field::Programs, "there is no program to run", ""));
@@ -123,6 +127,7 @@ pub fn run(
         key,
         lanes: usize::try_from(request.lanes).unwrap_or(usize::MAX),
         mux: request.mux && request.far.is_some(),
+        udt: (request.udt && request.far.is_some()).then(|| settings.udt_congestion()),
         compresses: settings.compress && request.far.is_some(),
         options,
         timeouts: settings.timeouts(),
@@ -189,6 +194,8 @@ fn start_solo(settings: &BoxSettings) -> Result<(SocketAddr, PairKey), Problem> 
         keys: Some(far_keys),
         policy: Arc::new(Destinations::new(all, Box::new(move |target| target == own))),
         compresses: false,
+        udt: settings.udt_congestion(),
+        udt_ports: None,
         timeouts: settings.timeouts(),
         max_lanes: settings.max_flows,
         threads: THREADS,

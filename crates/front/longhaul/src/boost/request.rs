@@ -4,6 +4,7 @@ use super::ingress::{GatewaySettings, ProxySettings};
 use super::{MAX_LANE_BUFFER, PORT};
 use crate::{Field, Problem};
 use ::boost::{AllowRule, Target, TargetHost, Timeouts};
+use control::Algorithm;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::net::SocketAddr;
@@ -93,6 +94,8 @@ pub struct NearRequest {
     pub lanes: u32,
     /// Carry all flows over one connection to far, which is resumed when it breaks.
     pub mux: bool,
+    /// Carry that over UDT where UDP reaches far, or else over TCP.
+    pub udt: bool,
     /// Settings of both boxes.
     pub settings: BoxSettings,
 }
@@ -107,6 +110,7 @@ impl Default for NearRequest {
             gateway: None,
             lanes: 4,
             mux: false,
+            udt: false,
             settings,
         }
     }
@@ -121,6 +125,8 @@ pub struct FarRequest {
     /// Targets: `HOST:PORT` or `NETWORK/LENGTH:PORT`. Without any, a box that only this host
     /// reaches connects to public addresses.
     pub allow: Vec<String>,
+    /// UDP ports for near boxes that ask for UDT; `None`: any that is free.
+    pub udt_ports: Option<RangeInclusive<u16>>,
     /// Settings of both boxes.
     pub settings: BoxSettings,
 }
@@ -128,7 +134,7 @@ pub struct FarRequest {
 impl Default for FarRequest {
     fn default() -> Self {
         let listen = SocketAddr::from(([127, 0, 0, 1], PORT));
-        FarRequest { listen, allow: Vec::new(), settings: BoxSettings::default() }
+        FarRequest { listen, allow: Vec::new(), udt_ports: None, settings: BoxSettings::default() }
     }
 }
 
@@ -237,6 +243,7 @@ impl NearRequest {
             return Err(Problem::field(Field::KeyFiles, "a near box has one key", "one file"));
         }
         check_mux(self.mux, &self.settings)?;
+        check_udt(self.udt, self.mux, &self.settings)?;
         if self.lanes > 1024 {
             let message = format!("lanes: {} is out of range", self.lanes);
             return Err(Problem::field(Field::Lanes, message, "0 to 1024"));
@@ -252,6 +259,20 @@ pub(super) fn check_mux(mux: bool, settings: &BoxSettings) -> Result<(), Problem
         return Err(Problem::field(Field::Compress, message, "lanes, without mux"));
     }
     Ok(())
+}
+
+/// UDT carries sessions only, with a congestion control that it has.
+pub(super) fn check_udt(udt: bool, mux: bool, settings: &BoxSettings) -> Result<(), Problem> {
+    if udt && !mux {
+        return Err(Problem::field(Field::Udt, "UDT carries the flows of mux", "mux, too"));
+    }
+    match settings.congestion.as_deref() {
+        Some(name) if udt && Algorithm::for_native(name).is_none() => {
+            let message = format!("'{name}' is not a congestion control of UDT");
+            Err(Problem::field(Field::Congestion, message, "bbr, cubic or reno"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The host and port of a far box.
@@ -276,6 +297,10 @@ impl FarRequest {
             let message = "a far box that other hosts reach needs a list of targets";
             let accepted = "HOST:PORT or NETWORK/LENGTH:PORT, such as origin.example:80";
             return Err(Problem::field(Field::Allow, message, accepted));
+        }
+        if self.udt_ports.as_ref().is_some_and(|ports| ports.is_empty() || *ports.start() == 0) {
+            let message = "no range of UDP ports";
+            return Err(Problem::field(Field::UdtPorts, message, "such as 40000-40015"));
         }
         Ok(())
     }

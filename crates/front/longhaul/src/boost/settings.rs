@@ -6,6 +6,7 @@ use super::request::BoxSettings;
 use crate::secrets::{self, MAX_LIST, SecretText, tokens};
 use crate::{Fault, Field, Problem};
 use ::boost::{LaneOptions, PairKey, Timeouts, keys::KeyError, sockets};
+use control::Algorithm;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
@@ -47,6 +48,13 @@ impl BoxSettings {
     pub(super) fn congestion_name(&self) -> String {
         let read = || host::sysctl::read("net.ipv4.tcp_congestion_control").ok();
         self.congestion.clone().or_else(read).unwrap_or_else(|| "unknown".to_owned())
+    }
+
+    /// The congestion control of UDT: that of lanes where it has it, or else BBR version 3, which keeps
+    /// its rate at losses.
+    pub(super) fn udt_congestion(&self) -> Algorithm {
+        let named = self.congestion.as_deref().and_then(Algorithm::for_native);
+        named.unwrap_or(Algorithm::Bbr3)
     }
 
     /// BBR keeps its model of the path while a connection is idle.

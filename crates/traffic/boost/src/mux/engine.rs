@@ -4,6 +4,7 @@ use super::link::{Link, PING_INTERVAL};
 use super::live::Live;
 use super::mux_flow::{MuxFlow, answer_refusal};
 use super::slots::Slots;
+use super::udt_carrier::Carriers;
 use crate::counters::Counters;
 use crate::event_loop::{Ending, Inbox};
 use crate::local_flow::{FlowEnd, FlowSummary, Local, LocalFlow};
@@ -63,6 +64,8 @@ pub(crate) struct Engine {
     pub(super) scratch: Vec<u8>,
     pub(super) counters: Arc<Counters>,
     pub(super) now: Instant,
+    /// Last: their threads send what the sessions have written before these were closed.
+    pub(super) carriers: Carriers,
 }
 
 /// A thread that is to run.
@@ -91,6 +94,7 @@ pub(crate) fn prepare<J>(
             scratch: vec![0; SCRATCH_BYTES],
             counters: Arc::clone(counters),
             now: clock::now(),
+            carriers: Carriers::default(),
         };
         Ok((Prepared { engine, jobs, has_ended: inbox.has_ended.clone() }, inbox))
     };

@@ -4,7 +4,7 @@ use super::RESUME_TIMEOUT;
 use super::engine::{Engine, Side};
 use super::link::Link;
 use super::live::Live;
-use crate::Timeouts;
+use super::udt_carrier::{self, Keys};
 use crate::address_share::{AddressShares, ShareTicket};
 use crate::connector::{Connector, Step, refusal};
 use crate::counters::Counters;
@@ -15,10 +15,12 @@ use crate::keys::KeyId;
 use crate::lane_socket::LaneSocket;
 use crate::local_flow::FlowSummary;
 use crate::resolver::{Answer, Resolver};
+use crate::{Timeouts, sockets};
 use lane::{Carries, Preface, Refusal, Role, Target};
-use mux::{Hello, Session, Verdict, Welcome};
+use mux::{Hello, Session, UdtOffer, Verdict, Welcome};
+use pinned_tls::PublicKey;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 
 /// Most sessions, in all and of one key; of one address at most seven times the room that is left.
@@ -136,6 +138,27 @@ impl<'a> FarSide<'a> {
         true
     }
 
+    /// Waits for a UDT connection of near, if that asks for it; `None` also where the system has no
+    /// port: the connection that greets carries the session.
+    fn offer_udt(
+        &self,
+        link: usize,
+        hello: &Hello,
+        engine: &mut Engine,
+    ) -> Option<(UdtOffer, TcpStream)> {
+        let near = PublicKey::from_bytes(hello.udt?);
+        let local = engine.link(link)?.socket.stream.local_addr().ok()?;
+        let mut offered = || -> io::Result<_> {
+            let socket = sockets::bind_udp(local.ip(), self.config.udt_ports.as_ref())?;
+            let port = socket.local_addr()?.port();
+            let identity = udt_carrier::fresh_identity()?;
+            let key = identity.public_key().to_bytes();
+            let keys = Keys { identity, peer: near, algorithm: self.config.udt };
+            Ok((UdtOffer { port, key }, engine.carriers.accept(socket, keys)?))
+        };
+        offered().ok()
+    }
+
     fn refused(&self, peer: SocketAddr, why: &str) {
         (self.report)(Event::LaneRefused { peer, why: why.to_owned() });
     }
@@ -173,7 +196,9 @@ impl Side for FarSide<'_> {
             Err(verdict) => (verdict, None),
         };
         let resumes_at = found.map_or(0, |(_, received)| received);
-        let welcome = Welcome { verdict, resumes_at };
+        let udt = found.and_then(|_| self.offer_udt(link, &hello, engine));
+        let offer = udt.as_ref().map(|(offer, _)| *offer);
+        let welcome = Welcome { verdict, resumes_at, udt: offer };
         let Some(open) = engine.link(link) else { return };
         open.socket.queue().extend_from_slice(&welcome.encode());
         let Some((session, _)) = found else {
@@ -194,7 +219,17 @@ impl Side for FarSide<'_> {
             engine.close_link(link, "refused", self);
             return engine.end_session(session, &error.to_string(), self);
         }
-        engine.attach(session, link, self);
+        let Some((_, stream)) = udt else { return engine.attach(session, link, self) };
+        let socket = LaneSocket::accepted(stream, None, Arc::clone(self.counters));
+        let now = engine.now;
+        let Some(greeted) = engine.link(link) else { return };
+        let carrying = Link::carrying(socket, greeted, now);
+        greeted.ends = true;
+        engine.pump_link(link, self);
+        // Without room for its socket near hears nothing, and comes back over TCP.
+        if let Some(carrying) = engine.add_link(carrying, self) {
+            engine.attach(session, carrying, self);
+        }
     }
 
     fn open(&mut self, flow: usize, target: &Target, engine: &mut Engine) {
@@ -265,6 +300,7 @@ mod tests {
     use super::super::engine;
     use super::*;
     use crate::Destinations;
+    use control::Algorithm;
     use host::stop::StopFlag;
     use mux::SessionId;
 
@@ -272,6 +308,8 @@ mod tests {
     fn with_far(test: impl FnOnce(&mut FarSide<'_>, &mut Engine)) {
         let config = FarConfig {
             keys: None,
+            udt: Algorithm::Bbr3,
+            udt_ports: None,
             policy: Arc::new(Destinations::new(Vec::new(), Box::new(|_| false))),
             compresses: false,
             timeouts: Timeouts::default(),
@@ -295,7 +333,7 @@ mod tests {
         id: u8,
         engine: &mut Engine,
     ) -> Result<usize, Verdict> {
-        let hello = Hello { session: SessionId([id; 16]), resumes_at: None };
+        let hello = Hello { session: SessionId([id; 16]), resumes_at: None, udt: None };
         let peer = SocketAddr::from(([192, 0, 2, last], 1));
         let (found, _) = side.find(&hello, key.map(|key| [key; 32]), peer, engine)?;
         engine.session(found).unwrap().unlinked = None;

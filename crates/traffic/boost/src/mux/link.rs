@@ -34,6 +34,8 @@ pub(crate) struct Link {
     pub(super) last_ping: Instant,
     /// It is closed once what is queued was sent.
     pub(super) ends: bool,
+    /// The other end of its socket is a thread with a UDT connection.
+    is_udt: bool,
 }
 
 impl Link {
@@ -60,7 +62,24 @@ impl Link {
             last_heard: now,
             last_ping: now,
             ends: false,
+            is_udt: false,
         }
+    }
+
+    /// One of a session, for which another connection has greeted.
+    pub(super) fn carrying(socket: LaneSocket, greeted: &mut Link, now: Instant) -> Self {
+        let share = greeted.share.take();
+        Link {
+            key: greeted.key,
+            share,
+            is_udt: true,
+            ..Link::new(socket, greeted.peer, &[], 0, now)
+        }
+    }
+
+    /// True if UDT carries it and nothing has arrived.
+    pub(super) fn is_silent_udt(&self) -> bool {
+        self.is_udt && self.last_heard == self.since
     }
 
     pub(super) const fn is_greeted(&self) -> bool {

@@ -5,6 +5,7 @@ use super::engine::{Engine, Side};
 use super::link::Link;
 use super::live::Live;
 use super::mux_flow::answer_refusal;
+use super::udt_carrier::{self, Keys};
 use crate::counters::Counters;
 use crate::event::Event;
 use crate::event_loop::{Report, flow_ended};
@@ -15,7 +16,8 @@ use crate::{Timeouts, sockets};
 use host::clock;
 use host::stop::StopFlag;
 use lane::{Carries, Preface, Refusal, Role, Target};
-use mux::{Hello, Session, SessionId, Verdict, Welcome};
+use mux::{Hello, Session, SessionId, UdtOffer, Verdict, Welcome};
+use pinned_tls::{Identity, PublicKey};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -26,6 +28,8 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(3);
 /// A session that far has never taken is given up after so long.
 const BEGIN_TIMEOUT: Duration = Duration::from_secs(10);
+/// After UDP did not reach far, it is tried again after so long.
+const UDT_PAUSE: Duration = Duration::from_secs(600);
 /// The preface and far's answer.
 const GREETING_BYTES: usize = Preface::BYTES + Welcome::BYTES;
 const PREFACE: Preface = Preface { carries: Carries::ManyFlows, compresses: false };
@@ -50,6 +54,10 @@ pub(crate) struct NearSide<'a> {
     /// Addresses that have failed one after another.
     failed: usize,
     is_reached: Option<bool>,
+    /// What the connection that greets has told far of UDT.
+    udt_identity: Option<Identity>,
+    /// TCP carries the session until then.
+    udt_at: Instant,
 }
 
 impl<'a> NearSide<'a> {
@@ -73,6 +81,8 @@ impl<'a> NearSide<'a> {
             address: 0,
             failed: 0,
             is_reached: None,
+            udt_identity: None,
+            udt_at: clock::now(),
         }
     }
 
@@ -108,9 +118,13 @@ impl<'a> NearSide<'a> {
 
     fn try_connect(&mut self, far: SocketAddr, engine: &mut Engine) -> Result<(), String> {
         let session = self.session(engine)?;
+        let wants_udt = self.config.udt.is_some() && engine.now >= self.udt_at;
         let Some(live) = engine.session(session) else { return Ok(()) };
         let resumes_at = self.has_begun.then(|| live.session.received());
-        let hello = Hello { session: live.id, resumes_at };
+        let identity = wants_udt.then(udt_carrier::fresh_identity).transpose();
+        self.udt_identity = identity.map_err(|error| error.to_string())?;
+        let udt = self.udt_identity.as_ref().map(|identity| identity.public_key().to_bytes());
+        let hello = Hello { session: live.id, resumes_at, udt };
         let key = self.config.key.as_ref();
         let tls = key.map(crate::PairKey::client).transpose();
         let tls = tls.map_err(|error| error.to_string())?.map(Box::new);
@@ -160,22 +174,53 @@ impl<'a> NearSide<'a> {
         }
     }
 
-    /// Takes far's answer.
-    fn welcomed(&mut self, greeting: &[u8], engine: &mut Engine) -> Result<(), String> {
+    /// Takes far's answer; `Some`: UDT is to carry the session.
+    fn welcomed(&self, greeting: &[u8], engine: &mut Engine) -> Result<Option<UdtOffer>, String> {
         let (preface, rest) = greeting.split_first_chunk().ok_or("it sent no preface")?;
         let preface = Preface::decode(*preface).map_err(|error| error.to_string())?;
         if preface.carries != Carries::ManyFlows {
             return Err("it does not carry many flows over one connection".to_owned());
         }
         let welcome = rest.try_into().ok().and_then(Welcome::decode).ok_or("it sent no answer")?;
-        let Some(session) = self.session else { return Ok(()) };
+        let Some(session) = self.session else { return Ok(None) };
         match welcome.verdict {
             Verdict::Accepted => {}
             Verdict::Unknown => return Err("the far box no longer has the session".to_owned()),
             Verdict::Busy => return Err("the far box has too many sessions".to_owned()),
         }
-        let Some(live) = engine.session(session) else { return Ok(()) };
-        live.session.resume(welcome.resumes_at).map_err(|error| error.to_string())
+        let Some(live) = engine.session(session) else { return Ok(None) };
+        live.session.resume(welcome.resumes_at).map_err(|error| error.to_string())?;
+        Ok(welcome.udt)
+    }
+
+    /// Replaces the connection that has greeted by one over UDT; the number of that.
+    fn change_to_udt(
+        &mut self,
+        greeted: usize,
+        offer: UdtOffer,
+        engine: &mut Engine,
+    ) -> Result<usize, String> {
+        let (identity, algorithm) = self
+            .udt_identity
+            .take()
+            .zip(self.config.udt)
+            .ok_or("it offers UDT, for which it was not asked")?;
+        let keys = Keys { identity, peer: PublicKey::from_bytes(offer.key), algorithm };
+        let now = engine.now;
+        let link = engine.links.get(greeted).ok_or("the connection has ended")?;
+        let far = SocketAddr::new(link.peer.ip(), offer.port);
+        let stream = engine.carriers.connect(far, keys).map_err(|error| error.to_string())?;
+        let socket = LaneSocket::accepted(stream, None, Arc::clone(self.counters));
+        let carrying = Link::carrying(socket, link, now);
+        let id = engine.add_link(carrying, self).ok_or("the system cannot watch its socket")?;
+        engine.close_link(greeted, "UDT carries the session", self);
+        Ok(id)
+    }
+
+    /// UDP does not reach far: TCP carries the session, from where it is.
+    fn udt_blocked(&mut self, far: SocketAddr, why: &str, engine: &Engine) {
+        self.udt_at = engine.now + UDT_PAUSE;
+        (self.report)(Event::UdtBlocked { far, why: why.to_owned() });
     }
 }
 
@@ -222,22 +267,44 @@ impl Side for NearSide<'_> {
 
     fn greeted(&mut self, link: usize, greeting: &[u8], engine: &mut Engine) {
         let Some(far) = engine.link(link).map(|link| link.peer) else { return };
-        if let Err(why) = self.welcomed(greeting, engine) {
-            engine.close_link(link, &why, self);
-            let had_begun = self.has_begun;
-            self.unreachable(far, &why, engine);
-            // One that has not begun may be taken at the next address.
-            if had_begun {
-                self.drop_session(&why, engine);
+        let offer = match self.welcomed(greeting, engine) {
+            Ok(offer) => offer,
+            Err(why) => {
+                engine.close_link(link, &why, self);
+                let had_begun = self.has_begun;
+                self.unreachable(far, &why, engine);
+                // One that has not begun may be taken at the next address.
+                if had_begun {
+                    self.drop_session(&why, engine);
+                }
+                return;
             }
-            return;
-        }
+        };
         let Some(session) = self.session else { return };
         (self.has_begun, self.pause, self.failed) = (true, FIRST_PAUSE, 0);
         if self.is_reached.replace(true) != Some(true) {
             (self.report)(Event::FarReached { far });
         }
-        engine.attach(session, link, self);
+        let carrying = match offer {
+            None => {
+                if self.udt_identity.take().is_some() {
+                    self.udt_blocked(far, "it has no free UDP port", engine);
+                }
+                Ok(link)
+            }
+            Some(offer) => self.change_to_udt(link, offer, engine),
+        };
+        match carrying {
+            Ok(carrying) => {
+                self.link = Some(carrying);
+                engine.attach(session, carrying, self);
+            }
+            Err(why) => {
+                self.udt_blocked(far, &why, engine);
+                engine.close_link(link, &why, self);
+                self.retry_at = engine.now;
+            }
+        }
     }
 
     fn open(&mut self, _flow: usize, _target: &Target, _engine: &mut Engine) {}
@@ -253,6 +320,10 @@ impl Side for NearSide<'_> {
         // A peer that is not one of the protocol has ended it.
         if self.session.is_some_and(|session| engine.session(session).is_none()) {
             self.session = None;
+        }
+        if link.is_silent_udt() {
+            let why = "UDP does not reach it; open its UDP port in firewalls";
+            self.udt_blocked(link.peer, why, engine);
         }
         if link.session.is_some() {
             // The next one is connected at once.
@@ -320,6 +391,7 @@ mod tests {
             key: None,
             lanes: 0,
             mux: true,
+            udt: None,
             compresses: false,
             options: LaneOptions::default(),
             timeouts: Timeouts::default(),

@@ -7,6 +7,7 @@ use boost::{
     Ending, Event, Far, FarConfig, LaneOptions, Listener, Near, NearConfig, PairKey, Proxy,
     Timeouts, keys, sockets,
 };
+use control::Algorithm;
 use host::clock;
 use host::netlink::Netlink;
 use host::netns::{self, NetNs};
@@ -201,6 +202,7 @@ fn near_config(far: SocketAddr) -> NearConfig {
         key: None,
         lanes: 2,
         mux: false,
+        udt: None,
         compresses: false,
         options: LaneOptions::default(),
         timeouts: Timeouts::default(),
@@ -219,6 +221,8 @@ fn start_far() -> SocketAddr {
         keys: None,
         policy: Arc::new(Destinations::new(rules, is_own)),
         compresses: false,
+        udt: Algorithm::Bbr3,
+        udt_ports: None,
         timeouts: Timeouts::default(),
         max_lanes: 20_000,
         threads: 1,

@@ -4,6 +4,7 @@ use boost::{
     Destinations, Ending, Event, Far, FarConfig, FarKeys, FlowEnd, Ingress, LaneOptions, Listener,
     Near, NearConfig, PairKey, PortForward, Target, Timeouts, Totals, keys, sockets,
 };
+use control::Algorithm;
 use host::clock;
 use host::lock::lock;
 use host::stop::StopFlag;
@@ -20,6 +21,9 @@ pub(super) const LONG: Duration = Duration::from_secs(20);
 pub(super) struct Setup {
     pub(super) with_tls: bool,
     pub(super) mux: bool,
+    pub(super) udt: bool,
+    /// The UDP port of far; `None`: any.
+    pub(super) udt_port: Option<u16>,
     /// Near, far.
     pub(super) compresses: [bool; 2],
     pub(super) lanes: usize,
@@ -40,6 +44,8 @@ impl Default for Setup {
         Setup {
             with_tls: false,
             mux: false,
+            udt: false,
+            udt_port: None,
             compresses: [false; 2],
             lanes: 0,
             timeouts,
@@ -149,6 +155,8 @@ impl Pair {
             keys: setup.with_tls.then(far_keys),
             policy: Arc::new(Destinations::new(rules.collect(), Box::new(|_| false))),
             compresses: setup.compresses[1],
+            udt: Algorithm::Bbr3,
+            udt_ports: setup.udt_port.map(|port| port..=port),
             timeouts: setup.timeouts,
             max_lanes: 10_000,
             threads: 2,
@@ -158,6 +166,7 @@ impl Pair {
             key: setup.with_tls.then(|| PairKey::of_near(&near_key).unwrap()),
             lanes: setup.lanes,
             mux: setup.mux,
+            udt: setup.udt.then_some(Algorithm::Bbr3),
             compresses: setup.compresses[0],
             options,
             timeouts: setup.timeouts,

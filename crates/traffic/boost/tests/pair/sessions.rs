@@ -13,20 +13,24 @@ fn with_mux() -> [Setup; 2] {
 }
 
 /// Between near and far: passes bytes on until it is told to break its connections.
-struct Middle {
-    address: SocketAddr,
+pub(super) struct Middle {
+    pub(super) address: SocketAddr,
     listener: TcpListener,
     open: Arc<Mutex<Vec<TcpStream>>>,
 }
 
 impl Middle {
-    fn new() -> Self {
-        let listener = TcpListener::bind(loopback()).unwrap();
+    pub(super) fn new() -> Self {
+        Middle::at(loopback())
+    }
+
+    pub(super) fn at(address: SocketAddr) -> Self {
+        let listener = TcpListener::bind(address).unwrap();
         let address = listener.local_addr().unwrap();
         Middle { address, listener, open: Arc::default() }
     }
 
-    fn start(&self, far: SocketAddr) {
+    pub(super) fn start(&self, far: SocketAddr) {
         let (listener, open) = (self.listener.try_clone().unwrap(), Arc::clone(&self.open));
         std::thread::spawn(move || {
             while let Ok((near, _)) = listener.accept() {
@@ -59,7 +63,7 @@ fn byte(offset: usize) -> u8 {
     (offset.wrapping_mul(0x9e37_79b1) >> 13) as u8
 }
 
-fn send(mut stream: &TcpStream, count: usize) {
+pub(super) fn send(mut stream: &TcpStream, count: usize) {
     let bytes: Vec<u8> = (0..1 << 20).map(byte).collect();
     let mut left = count;
     while left > 0 {
@@ -71,7 +75,7 @@ fn send(mut stream: &TcpStream, count: usize) {
 }
 
 /// Reads to the end, and checks each byte; `each` is told how many have come.
-fn receive(mut stream: &TcpStream, count: usize, mut each: impl FnMut(usize)) {
+pub(super) fn receive(mut stream: &TcpStream, count: usize, mut each: impl FnMut(usize)) {
     let expected: Vec<u8> = (0..1 << 20).map(byte).collect();
     let (mut got, mut buffer) = (0, vec![0; 64 << 10]);
     loop {
@@ -193,7 +197,7 @@ fn a_session_whose_answer_was_lost_begins_again() {
     let id = [7; 16];
     drop(hello(&pair, 0, 0, id));
     let (mut stream, again) = hello(&pair, 0, 0, id);
-    assert_eq!(again[8..], [0; 16], "accepted, from the beginning");
+    assert_eq!(again[8..], [0; 48], "accepted, from the beginning");
     let open = [&[1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 7][..], &address.port().to_be_bytes()];
     stream.write_all(&[&open.concat()[..], &[1, 127, 0, 0, 1]].concat()).unwrap();
     accept(&listener);
@@ -261,10 +265,12 @@ fn a_far_box_that_is_gone_resets_flows() {
     until(|| pair.far.has_ended().then_some(()));
     let far = until(|| TcpListener::bind(pair.far_address).ok());
     let mut asked = accept(&far);
-    let mut greeting = [0; 40];
+    let mut greeting = [0; 72];
     asked.read_exact(&mut greeting).unwrap();
     assert_eq!((&greeting[..8], greeting[8]), (&b"LHLANE\x01\x01"[..], 1), "it resumes");
-    asked.write_all(b"LHLANE\x01\x01\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0").unwrap();
+    let mut unknown = [0; 48];
+    unknown[0] = 1;
+    asked.write_all(&[&b"LHLANE\x01\x01"[..], &unknown].concat()).unwrap();
     assert_eq!(application.read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);
 }
 
@@ -344,10 +350,10 @@ fn a_session_that_has_failed_is_followed_by_the_next_one() {
     let pair = Pair::new(address, &Setup { mux: true, via: Some(via), ..Setup::default() });
     for _ in 0..2 {
         let (mut application, mut asked) = (pair.connect(), accept(&far));
-        let mut greeting = [0; 40];
+        let mut greeting = [0; 72];
         asked.read_exact(&mut greeting).unwrap();
         assert_eq!(greeting[8], 0, "it begins");
-        let welcome = [&b"LHLANE\x01\x01"[..], &[0; 16]].concat();
+        let welcome = [&b"LHLANE\x01\x01"[..], &[0; 48]].concat();
         // What follows is no frame.
         asked.write_all(&[&welcome[..], &[0xff; 12]].concat()).unwrap();
         assert_eq!(application.read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);
@@ -355,12 +361,12 @@ fn a_session_that_has_failed_is_followed_by_the_next_one() {
 }
 
 /// A connection of a session to far, and far's answer.
-fn hello(pair: &Pair, kind: u8, offset: u64, id: [u8; 16]) -> (TcpStream, [u8; 24]) {
+fn hello(pair: &Pair, kind: u8, offset: u64, id: [u8; 16]) -> (TcpStream, [u8; 56]) {
     let mut stream = TcpStream::connect(pair.far_address).unwrap();
     stream.set_read_timeout(Some(LONG)).unwrap();
     let head = [&b"LHLANE\x01\x01"[..], &[kind, 0, 0, 0, 0, 0, 0, 0], &offset.to_be_bytes()];
-    stream.write_all(&[&head.concat()[..], &id].concat()).unwrap();
-    let mut answer = [0xff; 24];
+    stream.write_all(&[&head.concat()[..], &id, &[0; 32]].concat()).unwrap();
+    let mut answer = [0xff; 56];
     let _ = stream.read_exact(&mut answer);
     (stream, answer)
 }
@@ -385,7 +391,7 @@ fn forged_sessions_and_offsets_are_refused() {
     let (_, twice) = hello(&pair, 0, 0, id);
     assert_eq!(twice[8], 1, "it exists");
     let (_, forged) = hello(&pair, 1, 13, id);
-    assert_eq!(forged[8..], [0xff; 16], "closed without an answer");
+    assert_eq!(forged[8..], [0xff; 48], "closed without an answer");
     assert!(server.read(&mut [0]).is_err(), "its flows are reset");
     assert_eq!(hello(&pair, 1, 12, id).1[8], 1, "it is gone");
     let refused = |text: &str| {

@@ -5,7 +5,6 @@ use super::segments::{self, PathMtu};
 use crate::hello::{self, ClientHello, MAX_LINE, ServerHello};
 use crate::request::CopyRequest;
 use crate::transport::tls::Tls;
-use crate::transport::udt::{Keys, Udt};
 use crate::{CopyError, sockets};
 use control::Algorithm;
 use host::address::{canonical, with_port};
@@ -20,6 +19,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Mutex;
 use std::thread::Builder;
 use std::time::Duration;
+use udt_socket::{NativeKeys, NativeSocket};
 
 /// What a TCP connection says that carries the control messages, and any other.
 pub(crate) const CONTROL_LANE: &str = "control";
@@ -106,12 +106,16 @@ impl FarSide {
     }
 
     /// Connects over UDT; `None` if UDP is blocked.
-    pub(super) fn connect_udt(&self, algorithm: Algorithm) -> Result<Option<Udt>, CopyError> {
+    pub(super) fn connect_udt(
+        &self,
+        algorithm: Algorithm,
+    ) -> Result<Option<NativeSocket>, CopyError> {
         let (Some(port), Some(address)) = (self.udp_port, self.addresses.first()) else {
             return Ok(None);
         };
-        let keys = Keys { identity: &self.identity, peer: self.key, algorithm };
-        Udt::connect(with_port(*address, port), &keys, UDT_ANSWER)
+        let keys = NativeKeys { identity: &self.identity, peer: self.key, algorithm };
+        NativeSocket::connect(with_port(*address, port), &keys, UDT_ANSWER, || false)
+            .map_err(CopyError::socket)
     }
 
     /// Connects `streams` times over TCP; of the connections, the one at `control` carries

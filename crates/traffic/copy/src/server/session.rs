@@ -6,8 +6,7 @@ use crate::hello::{ClientHello, fresh_identity};
 use crate::progress::Progress;
 use crate::protocol::message::{Message, Request};
 use crate::receiver::{self, Destination};
-use crate::transport::Session;
-use crate::transport::udt::{Keys, Udt};
+use crate::transport::{Session, udt};
 use crate::{CopyError, sender, sockets, walk};
 use control::Algorithm;
 use host::clock;
@@ -22,6 +21,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use udt_socket::{NativeKeys, NativeSocket};
 
 /// What a client may take to connect and ask.
 const REQUEST: Duration = Duration::from_secs(30);
@@ -181,11 +181,12 @@ impl Prepared {
 
     fn carry_udt(&self) {
         let Some(socket) = host::lock::lock(&self.udp).take() else { return };
-        let keys = Keys { identity: &self.identity, peer: self.client, algorithm: self.algorithm };
+        let (identity, algorithm) = (&self.identity, self.algorithm);
+        let keys = NativeKeys { identity, peer: self.client, algorithm };
         let session = &self.session;
         let is_decided = || session.has_begun() || session.failure().is_some();
-        if let Ok(Some(mut udt)) = Udt::accept(socket, &keys, REQUEST, is_decided) {
-            udt.carry(session, false, &|_| {});
+        if let Ok(Some(mut socket)) = NativeSocket::accept(socket, &keys, REQUEST, is_decided) {
+            udt::carry(&mut socket, session, false, &|_| {});
         }
     }
 

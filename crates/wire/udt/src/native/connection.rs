@@ -301,6 +301,13 @@ impl NativeConnection {
         }
     }
 
+    /// Bytes that were written and have not left once, in whole packets.
+    #[must_use]
+    pub fn unsent(&self) -> usize {
+        let unsent = self.open.as_ref().map_or(0, |open| open.outgoing.unsent());
+        usize::try_from(unsent).unwrap_or(usize::MAX).saturating_mul(self.payload_bytes())
+    }
+
     /// Reads bytes and gives their number.
     pub fn read(&mut self, into: &mut [u8]) -> usize {
         self.open.as_mut().map_or(0, |open| open.incoming.read(into))

@@ -25,6 +25,7 @@ fn printable(event: &BoostEvent) -> BoostEvent {
         BoostEvent::Flow(FlowFinished { why: Some(why), .. })
         | BoostEvent::Refused { why, .. }
         | BoostEvent::FarUnreachable { why, .. }
+        | BoostEvent::UdtBlocked { why, .. }
         | BoostEvent::Warning { text: why } => {
             *why = untrusted::excerpt(&with_flags(why), MOST);
         }
@@ -47,6 +48,9 @@ fn text(event: &BoostEvent) -> String {
         BoostEvent::Refused { peer, why } => format!("refused {peer}: {why}"),
         BoostEvent::FarUnreachable { far, why } => {
             format!("the far box {far} cannot be reached: {why}; check that it runs, and its port")
+        }
+        BoostEvent::UdtBlocked { far, why } => {
+            format!("no UDT to the far box {far}, TCP carries the flows: {why}")
         }
         BoostEvent::FarReached { far } => format!("connected to the far box {far}"),
         BoostEvent::Draining { flows } => {

@@ -58,6 +58,13 @@ pub(super) struct NearArgs {
     /// compressed, and encryption and relaying use one core.
     #[arg(long, conflicts_with = "compress", help_heading = "Between the boxes")]
     mux: bool,
+    /// Carry it over UDT, if UDP reaches the far box
+    ///
+    /// Its congestion control is in this program: bbr (the default) or cubic, whatever this kernel has.
+    /// UDP goes to a port of far that --udt-ports chooses there. Where it does not arrive, TCP carries
+    /// the flows, and UDP is tried again after ten minutes.
+    #[arg(long, requires = "mux", help_heading = "Between the boxes")]
+    udt: bool,
     #[command(flatten)]
     common: BoxArgs,
 }
@@ -99,6 +106,7 @@ pub(super) fn run(args: &NearArgs, console: &mut Console) -> Outcome {
             .map(|(ports, interface)| GatewaySettings { interface, ports: ports.0 }),
         lanes: args.lanes,
         mux: args.mux,
+        udt: args.udt,
         settings: args.common.settings(),
     };
     request.check()?;

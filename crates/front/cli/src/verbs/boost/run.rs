@@ -96,6 +96,9 @@ pub(super) struct ProgramArgs {
     /// Carry all flows over one connection, resumed if it breaks
     #[arg(long, conflicts_with_all = ["solo", "compress"])]
     mux: bool,
+    /// Carry it over UDT, if UDP reaches the far box
+    #[arg(long, requires = "mux")]
+    udt: bool,
     /// Connections to the far box kept ready
     #[arg(long, value_name = "N", default_value_t = 4)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=256))]
@@ -114,6 +117,7 @@ impl ProgramArgs {
             ports: self.port.clone(),
             lanes: self.lanes,
             mux: self.mux,
+            udt: self.udt,
             settings: BoxSettings {
                 key_files: self.key_file.iter().cloned().collect(),
                 insecure: self.insecure,
@@ -148,6 +152,7 @@ fn say(event: BoostEvent) {
             _ => return,
         },
         BoostEvent::FarUnreachable { far, why } => format!("cannot reach the far box {far}: {why}"),
+        BoostEvent::UdtBlocked { far, why } => format!("no UDT to the far box {far}: {why}"),
         BoostEvent::FarReached { far } => format!("the far box {far} is reached again"),
         BoostEvent::HeldBack { count } => format!("{count} further connections failed"),
         BoostEvent::Listening { .. } | BoostEvent::Refused { .. } | BoostEvent::Draining { .. } => {

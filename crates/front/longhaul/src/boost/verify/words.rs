@@ -85,6 +85,9 @@ fn lanes(words: &mut Vec<OsString>, boost: &ProgramRequest) {
     if boost.mux {
         words.push("--mux".into());
     }
+    if boost.udt {
+        words.push("--udt".into());
+    }
     compression(words, &boost.settings);
 }
 

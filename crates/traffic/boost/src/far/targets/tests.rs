@@ -6,6 +6,7 @@ use crate::connector::MAX_ADDRESSES;
 use crate::event_loop::Prepared;
 use crate::sockets;
 use crate::{DestinationPolicy, Timeouts};
+use control::Algorithm;
 use host::stop::StopFlag;
 use lane::{Lane, Message, Preface};
 use std::io::{Read, Write};
@@ -71,6 +72,8 @@ fn stage(addresses: Vec<SocketAddr>, test: impl FnOnce(Stage<'_>)) {
         keys: None,
         policy: Arc::new(Addresses(addresses)),
         compresses: false,
+        udt: Algorithm::Bbr3,
+        udt_ports: None,
         timeouts: Timeouts::default(),
         max_lanes: 10,
         threads: 1,

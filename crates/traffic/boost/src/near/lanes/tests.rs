@@ -76,6 +76,7 @@ impl Stage {
             key: None,
             lanes,
             mux: false,
+            udt: None,
             compresses: false,
             options: LaneOptions::default(),
             timeouts: Timeouts::default(),
