@@ -1,11 +1,11 @@
 //! Sockets of both boxes: towards applications and targets, and between the boxes.
 
 use crate::BoostError;
-use host::address::canonical;
+use host::address::{canonical, with_port};
 use host::{socket, tcp_info};
 use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, TcpKeepalive, Type};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 use units::ByteCount;
@@ -138,18 +138,19 @@ pub fn lane_listener(address: SocketAddr, options: &LaneOptions) -> Listening {
     })
 }
 
-/// A UDP socket of an address, at the first port of a range that is free, or at any port.
+/// A UDP socket of an address, whatever its port, at the first port of a range that is free, or at any
+/// port.
 ///
 /// # Errors
 /// The system error, or the range has no free port.
 pub(crate) fn bind_udp(
-    address: IpAddr,
+    address: SocketAddr,
     ports: Option<&RangeInclusive<u16>>,
 ) -> io::Result<UdpSocket> {
     let ports = ports.cloned().unwrap_or(0..=0);
     let mut last = io::Error::from(io::ErrorKind::AddrInUse);
     for port in ports {
-        match UdpSocket::bind((address, port)) {
+        match UdpSocket::bind(with_port(address, port)) {
             Ok(socket) => return Ok(socket),
             Err(error) => last = error,
         }

@@ -149,7 +149,7 @@ impl<'a> FarSide<'a> {
         let near = PublicKey::from_bytes(hello.udt?);
         let local = engine.link(link)?.socket.stream.local_addr().ok()?;
         let mut offered = || -> io::Result<_> {
-            let socket = sockets::bind_udp(local.ip(), self.config.udt_ports.as_ref())?;
+            let socket = sockets::bind_udp(local, self.config.udt_ports.as_ref())?;
             let port = socket.local_addr()?.port();
             let identity = udt_carrier::fresh_identity()?;
             let key = identity.public_key().to_bytes();

@@ -13,6 +13,7 @@ use crate::lane_socket::LaneSocket;
 use crate::local_flow::{FlowEnd, FlowSummary, Local, LocalFlow};
 use crate::near::{ADDRESS_TIMEOUT, NearConfig, NewFlow};
 use crate::{Timeouts, sockets};
+use host::address::with_port;
 use host::clock;
 use host::stop::StopFlag;
 use lane::{Carries, Preface, Refusal, Role, Target};
@@ -208,7 +209,7 @@ impl<'a> NearSide<'a> {
         let keys = Keys { identity, peer: PublicKey::from_bytes(offer.key), algorithm };
         let now = engine.now;
         let link = engine.links.get(greeted).ok_or("the connection has ended")?;
-        let far = SocketAddr::new(link.peer.ip(), offer.port);
+        let far = with_port(link.peer, offer.port);
         let stream = engine.carriers.connect(far, keys).map_err(|error| error.to_string())?;
         let socket = LaneSocket::accepted(stream, None, Arc::clone(self.counters));
         let carrying = Link::carrying(socket, link, now);

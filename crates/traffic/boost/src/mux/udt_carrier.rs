@@ -32,6 +32,8 @@ const BUFFER: usize = 64 << 10;
 const RETRY: Duration = Duration::from_millis(1);
 /// Time in which the peer acknowledges what was written last.
 const LINGER: Duration = Duration::from_secs(3);
+/// Threads of a box: one of each session, and as many that are about to end.
+const MAX_THREADS: usize = 16;
 /// Time that a box which ends leaves its threads for their last packets.
 const LAST: Duration = Duration::from_millis(500);
 
@@ -58,7 +60,7 @@ impl Carriers {
     /// Near: connects to far. The socket is closed if far does not answer in time.
     ///
     /// # Errors
-    /// The system has no descriptors or no thread.
+    /// The system has no descriptors or no thread, or too many threads have not ended.
     pub(crate) fn connect(&mut self, far: SocketAddr, keys: Keys) -> io::Result<TcpStream> {
         self.start(move |local| {
             let is_left = || has_left(local);
@@ -82,6 +84,11 @@ impl Carriers {
         open: impl FnOnce(&UnixStream) -> io::Result<Option<NativeSocket>> + Send + 'static,
     ) -> io::Result<TcpStream> {
         self.0.retain(|thread| !thread.is_finished());
+        if self.0.len() >= MAX_THREADS {
+            return Err(io::Error::other(
+                "too many UDT connections of earlier sessions have not ended",
+            ));
+        }
         let (session, local) = UnixStream::pair()?;
         session.set_nonblocking(true)?;
         local.set_nonblocking(true)?;
@@ -220,5 +227,57 @@ impl Application<NativeConnection> for Bridge<'_> {
 
     fn input(&self) -> Option<BorrowedFd<'_>> {
         self.wants_input.then(|| self.local.as_fd())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(own: &Identity, peer: &Identity) -> Keys {
+        let (identity, peer) = (own.clone(), peer.public_key());
+        Keys { identity, peer, algorithm: Algorithm::Bbr3 }
+    }
+
+    fn loopback() -> UdpSocket {
+        UdpSocket::bind((std::net::Ipv4Addr::LOCALHOST, 0)).unwrap()
+    }
+
+    #[test]
+    fn whoever_begins_connections_without_end_gets_a_bounded_number() {
+        let [far, near] = [fresh_identity().unwrap(), fresh_identity().unwrap()];
+        let mut carriers = Carriers::default();
+        let mut begin = || carriers.accept(loopback(), keys(&far, &near));
+        let kept: Vec<_> = (0..MAX_THREADS).map(|_| begin().unwrap()).collect();
+        assert!(begin().is_err());
+        // They end as their sessions leave.
+        drop(kept);
+        let until = clock::now() + WAIT;
+        while begin().is_err() {
+            assert!(clock::now() < until);
+            std::thread::sleep(RETRY);
+        }
+    }
+
+    #[test]
+    fn another_key_is_not_heard() {
+        let [far, near, other] = [(); 3].map(|()| fresh_identity().unwrap());
+        let socket = loopback();
+        let port = socket.local_addr().unwrap();
+        let mut carriers = Carriers::default();
+        let mut at_far = carriers.accept(socket, keys(&far, &near)).unwrap();
+        let mut at_other = carriers.connect(port, keys(&other, &far)).unwrap();
+        at_other.write_all(b"forged").unwrap();
+        // The holder of the key comes in all the same, and alone.
+        let mut at_near = carriers.connect(port, keys(&near, &far)).unwrap();
+        at_near.write_all(b"abc").unwrap();
+        at_far.set_nonblocking(false).unwrap();
+        let mut got = [0; 3];
+        at_far.read_exact(&mut got).unwrap();
+        assert_eq!(got, *b"abc");
+        at_far.write_all(b"def").unwrap();
+        at_near.set_nonblocking(false).unwrap();
+        at_near.read_exact(&mut got).unwrap();
+        assert!(!at_other.read(&mut [0]).is_ok_and(|count| count > 0));
     }
 }
