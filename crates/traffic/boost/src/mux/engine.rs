@@ -4,6 +4,7 @@ use super::link::{Link, PING_INTERVAL};
 use super::live::Live;
 use super::mux_flow::{MuxFlow, answer_refusal};
 use super::slots::Slots;
+use crate::block_codec::BlockCodec;
 use crate::counters::Counters;
 use crate::event_loop::{Ending, Inbox};
 use crate::local_flow::{FlowEnd, FlowSummary, Local, LocalFlow};
@@ -61,6 +62,7 @@ pub(crate) struct Engine {
     pub(super) flows: Slots<MuxFlow>,
     pub(super) ready: Vec<usize>,
     pub(super) scratch: Vec<u8>,
+    pub(super) codec: BlockCodec,
     pub(super) counters: Arc<Counters>,
     pub(super) now: Instant,
 }
@@ -89,6 +91,7 @@ pub(crate) fn prepare<J>(
             flows: Slots::new(),
             ready: Vec::new(),
             scratch: vec![0; SCRATCH_BYTES],
+            codec: BlockCodec::new(),
             counters: Arc::clone(counters),
             now: clock::now(),
         };

@@ -13,20 +13,20 @@ fn with_mux() -> [Setup; 2] {
 }
 
 /// Between near and far: passes bytes on until it is told to break its connections.
-struct Middle {
-    address: SocketAddr,
+pub(super) struct Middle {
+    pub(super) address: SocketAddr,
     listener: TcpListener,
     open: Arc<Mutex<Vec<TcpStream>>>,
 }
 
 impl Middle {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let listener = TcpListener::bind(loopback()).unwrap();
         let address = listener.local_addr().unwrap();
         Middle { address, listener, open: Arc::default() }
     }
 
-    fn start(&self, far: SocketAddr) {
+    pub(super) fn start(&self, far: SocketAddr) {
         let (listener, open) = (self.listener.try_clone().unwrap(), Arc::clone(&self.open));
         std::thread::spawn(move || {
             while let Ok((near, _)) = listener.accept() {
@@ -44,7 +44,7 @@ impl Middle {
     }
 
     /// Breaks what is open, and returns how many connections that were.
-    fn break_all(&self) -> usize {
+    pub(super) fn break_all(&self) -> usize {
         let all = std::mem::take(&mut *lock(&self.open));
         all.iter().for_each(|stream| {
             let _ = host::socket::set_reset_on_close(stream, true);
