@@ -1,7 +1,7 @@
 //! A program whose connections are boosted: it runs in a network of its own, without root.
 
 use super::event::BoostEvent;
-use super::request::{BoxSettings, check_mux, far_address};
+use super::request::{BoxSettings, check_direct_rate, far_address};
 use super::running::{Began, BoostDocument, BoostedProgram, observe, resolve_far};
 use super::status::{BoxRole, Serving};
 use super::{PORT, problem};
@@ -18,6 +18,7 @@ use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
+use units::BitRate;
 
 /// Most ports that are named.
 const MAX_PORTS: usize = 256;
@@ -53,6 +54,8 @@ pub struct ProgramRequest {
     pub lanes: u32,
     /// Carry all flows over one connection to far, which is resumed when it breaks.
     pub mux: bool,
+    /// Goodput of a direct transfer: what the saved time of the status compares with.
+    pub direct_rate: Option<BitRate>,
     /// Settings of the near box.
     pub settings: BoxSettings,
 }
@@ -66,6 +69,7 @@ impl Default for ProgramRequest {
             ports: Vec::new(),
             lanes: 4,
             mux: false,
+            direct_rate: None,
             settings: BoxSettings::default(),
         }
     }
@@ -80,8 +84,8 @@ impl ProgramRequest {
         if let Some(far) = &self.far {
             self.settings.check()?;
             far_address(far)?;
-            check_mux(self.mux, &self.settings)?;
         }
+        check_direct_rate(self.direct_rate)?;
         if self.command.is_empty() {
             return Err(Problem::field(Field::Programs, "there is no program to run", ""));
         }
@@ -127,6 +131,7 @@ pub fn run(
         options,
         timeouts: settings.timeouts(),
         max_flows: settings.max_flows,
+        direct_rate: request.direct_rate,
         threads: THREADS,
     }));
     let _serving = Serving::start(BoxRole::Run, Arc::clone(&near), settings.metrics)?;

@@ -350,12 +350,18 @@ impl Engine {
     pub(super) fn end_flow<S: Side>(&mut self, id: usize, side: &mut S) {
         let Some(mut flow) = self.flows.remove(id) else { return };
         flow.local.share = None;
+        let mut link = None;
         if let Some(live) = flow.session.and_then(|session| self.sessions.get(session)) {
+            link = live.link;
             live.streams.remove(&flow.stream);
             live.woken.retain(|woken| *woken != id);
             live.queue.retain(|queued| *queued != id);
         }
-        side.flow_ended(id, flow.local.summary(self.role == Role::Near, self.now));
+        let mut summary = flow.local.summary(self.role == Role::Near, self.now);
+        if self.role == Role::Near && summary.end == FlowEnd::Orderly {
+            summary.rtt = link.and_then(|link| self.links.get(link)?.socket.min_rtt());
+        }
+        side.flow_ended(id, summary);
     }
 
     /// Ends a session: its flows are reset, except those that only deliver what they have.

@@ -1,9 +1,9 @@
 //! Far's sessions: of each near box a few, bound to its key.
 
-use super::{OTHER_COMPRESSION, RESUME_TIMEOUT};
 use super::engine::{Engine, Side};
 use super::link::Link;
 use super::live::Live;
+use super::{OTHER_COMPRESSION, RESUME_TIMEOUT};
 use crate::Timeouts;
 use crate::address_share::{AddressShares, ShareTicket};
 use crate::connector::{Connector, Step, refusal};

@@ -143,10 +143,8 @@ impl MuxFlow {
             session.send(self.stream, payload)?;
             count
         };
-        to_lane.bytes += count as u64;
-        to_lane.wan_bytes += on_wan as u64;
-        self.local.last_active = sending.now;
         counters.to_lane.add(count);
+        self.local.taken(count, on_wan, sending.now);
         Ok(())
     }
 
@@ -236,8 +234,9 @@ impl MuxFlow {
             None => {}
         }
         let flow = &mut self.local;
-        let is_due =
-            flow.to_local.has_end && flow.to_local.queue.is_empty() && !flow.to_local.is_shut;
+        let is_due = flow.to_local.ended.is_some()
+            && flow.to_local.queue.is_empty()
+            && !flow.to_local.is_shut;
         if let Some(stream) = flow.connected().filter(|_| is_due) {
             // Fails if an RST has arrived, which is reported by itself.
             let _ = stream.shutdown(Shutdown::Write);
@@ -261,7 +260,7 @@ impl MuxFlow {
 
     /// True if the stream has nothing more to carry, in either direction.
     pub(super) const fn has_ended_stream(&self) -> bool {
-        self.local.to_lane.has_fin && self.local.to_local.has_end
+        self.local.to_lane.has_fin && self.local.to_local.ended.is_some()
     }
 }
 

@@ -1,16 +1,17 @@
 //! Near's sessions: opens streams for flows, and connects again when a connection breaks.
 
-use super::{OTHER_COMPRESSION, RESUME_TIMEOUT};
 use super::engine::{Engine, Side};
 use super::link::Link;
 use super::live::Live;
 use super::mux_flow::answer_refusal;
+use super::{OTHER_COMPRESSION, RESUME_TIMEOUT};
 use crate::counters::Counters;
 use crate::event::Event;
 use crate::event_loop::{Report, flow_ended};
 use crate::lane_socket::LaneSocket;
 use crate::local_flow::{FlowEnd, FlowSummary, Local, LocalFlow};
 use crate::near::{ADDRESS_TIMEOUT, NearConfig, NewFlow};
+use crate::saved::saved_time;
 use crate::{Timeouts, sockets};
 use host::clock;
 use host::stop::StopFlag;
@@ -230,11 +231,12 @@ impl Side for NearSide<'_> {
         });
         match opened {
             Ok((session, stream, compresses)) => {
-                local.to_lane.bytes += early.len() as u64;
-                local.to_lane.wan_bytes += early.len() as u64;
-                self.counters.to_lane.add(early.len());
-                if compresses && !early.is_empty() {
-                    local.to_lane.reduction.begin(&early);
+                if !early.is_empty() {
+                    local.taken(early.len(), early.len(), engine.now);
+                    self.counters.to_lane.add(early.len());
+                    if compresses {
+                        local.to_lane.reduction.begin(&early);
+                    }
                 }
                 if self.flows > 0 {
                     self.counters.reused.increment();
@@ -277,6 +279,7 @@ impl Side for NearSide<'_> {
     fn connect_failed(&mut self, _flow: usize, _error: &io::Error, _engine: &mut Engine) {}
 
     fn flow_ended(&mut self, _flow: usize, summary: FlowSummary) {
+        self.counters.note_saved(saved_time(&summary, self.config.direct_rate));
         flow_ended(summary, self.counters, self.report);
     }
 
@@ -356,6 +359,7 @@ mod tests {
             options: LaneOptions::default(),
             timeouts: Timeouts::default(),
             max_flows: 100,
+            direct_rate: None,
             threads: 1,
         };
         let (counters, events) = (Arc::default(), Mutex::new(Vec::new()));

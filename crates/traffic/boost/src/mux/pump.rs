@@ -150,7 +150,7 @@ impl Engine {
             Event::End(stream) => {
                 let Some(flow_id) = of(stream, live) else { return live.session.end(stream) };
                 if let Some(flow) = self.flows.get(flow_id) {
-                    flow.local.to_local.has_end = true;
+                    flow.local.to_local.ended = Some(self.now);
                 }
                 self.wake(flow_id);
             }

@@ -127,7 +127,8 @@ fn data_and_fin_that_are_held_are_delivered_as_the_session_ends() {
         let session = stage.session();
         let (id, mut application) = stage.flow(session);
         let flow = stage.engine().flow(id).unwrap();
-        (flow.local.to_lane.has_fin, flow.local.to_local.has_end) = (true, true);
+        flow.local.to_lane.has_fin = true;
+        flow.local.to_local.ended = Some(clock::now());
         flow.local.to_local.queue.extend(b"abc");
         if is_broken {
             flow.local.connected().unwrap().shutdown(Shutdown::Write).unwrap();
@@ -154,7 +155,7 @@ fn a_session_that_may_not_send_delivers_all_the_same() {
     application.write_all(b"def").unwrap();
     let flow = stage.engine().flow(id).unwrap();
     flow.local.to_local.queue.extend(b"abc");
-    flow.local.to_local.has_end = true;
+    flow.local.to_local.ended = Some(clock::now());
     stage.round();
     let mut got = Vec::new();
     application.read_to_end(&mut got).unwrap();
