@@ -67,7 +67,11 @@ fn text_is_compressed_in_both_directions_where_both_boxes_ask_for_it() {
         for (compresses, is_reduced) in
             [(BOTH, true), ([true, false], false), ([false, true], false)]
         {
-            for summary in carry(&Setup { compresses, ..setup.clone() }, &up, &down) {
+            let summaries = carry(&Setup { compresses, ..setup.clone() }, &up, &down);
+            let [near, far] = &summaries;
+            assert!(near.rtt.is_some() && near.answered_after.is_some(), "{near:?}");
+            assert_eq!(far.rtt, None, "far does not know how long applications waited");
+            for summary in summaries {
                 assert_eq!((summary.sent, summary.received), (900_000, 700_000));
                 let halved = summary.wan_sent * 2 < summary.sent
                     && summary.wan_received * 2 < summary.received;
