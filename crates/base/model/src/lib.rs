@@ -23,6 +23,7 @@
 //! | times of an object from an edge cache | [`edge`] | RFC 5681, 6928, 9111; nginx |
 //! | UDT's rate increase | [`udt_alpha`], [`udt_recovery`] | Gu, Grossman 2007 |
 //! | duration of slow start | [`slow_start_time`] | RFC 5681, RFC 6928 |
+//! | least time of a transfer | [`least_transfer_time`] | RFC 5681, 6928, 9293 |
 //! | duration of a transfer | [`transfer()`] | RFC 5681, Cardwell et al. 2000 |
 //!
 //! [`statistics`] has medians, percentiles, confidence intervals and Welch's t-test.
@@ -37,6 +38,7 @@ mod buffers;
 pub mod calc;
 pub mod edge;
 mod figures;
+mod least_time;
 mod line_class;
 mod loss;
 mod payload;
@@ -65,6 +67,7 @@ pub use buffers::{
     AUTOTUNED_SEND_SHARE, AUTOTUNED_SHARES, BufferTarget, BufferTooLarge, MAX_BUFFER, SEND_SHARE,
     raised_triple, share_of_buffer,
 };
+pub use least_time::least_transfer_time;
 pub use line_class::{LINE_RATES, LineClass, line_class};
 pub use loss::{
     CUBIC_BETA, CUBIC_C, cubic, cubic_recovery, cubic_region, loss_budget_cubic,

@@ -46,6 +46,8 @@ fields! {
     Lanes = "lanes",
     /// The time that flows have to end.
     Drain = "drain_s",
+    /// Goodput of a direct transfer.
+    DirectRate = "direct_rate",
     /// The maximum number of flows at a time.
     MaxFlows = "max_flows",
     /// The ratio by which data shrinks.
@@ -192,8 +194,6 @@ fields! {
     ProgramWindow = "program_window",
     /// The kind of probes or packets.
     Method = "method",
-    /// Compression.
-    Compress = "compress",
     /// Consent to any certificate.
     Insecure = "insecure",
     /// A network interface.

@@ -1,7 +1,7 @@
 //! What a box of `boost` sends to the other one: over a lane, or in a session.
 
 use lane::{Lane, LaneError, Message, Preface, Role};
-use mux::{Event, Hello, MuxError, Session, Welcome};
+use mux::{BlockPiece, Event, Hello, MuxError, Session, Welcome};
 
 /// The messages of a stream that arrives in such pieces, and the payload taken after each.
 fn receive(role: Role, stream: &[u8], piece: usize) -> (Vec<(Message, usize)>, Option<LaneError>) {
@@ -48,6 +48,7 @@ pub(crate) fn lane(input: &[u8]) {
 /// The events of a stream of frames that arrives in such pieces, with payload in one.
 fn act(role: Role, stream: &[u8], piece: usize) -> (Vec<Event>, Option<MuxError>) {
     let mut session = Session::new(role);
+    session.admit_compressed();
     let mut events: Vec<Event> = Vec::new();
     if role == Role::Near {
         for _ in 0..2 {
@@ -65,6 +66,13 @@ fn act(role: Role, stream: &[u8], piece: usize) -> (Vec<Event>, Option<MuxError>
             match (received.event, events.last_mut()) {
                 (Some(Event::Data(id, more)), Some(Event::Data(last, count))) if *last == id => {
                     *count += more;
+                }
+                (Some(Event::Compressed(piece)), Some(Event::Compressed(last)))
+                    if last.left > 0 =>
+                {
+                    assert_eq!((piece.stream, piece.block), (last.stream, last.block));
+                    assert_eq!(piece.count + piece.left, last.left);
+                    *last = BlockPiece { count: last.count + piece.count, ..piece };
                 }
                 (Some(event), _) => {
                     if let Event::Open(id, _) = &event {

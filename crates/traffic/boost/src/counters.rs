@@ -2,6 +2,7 @@
 
 use lane::{Refusal, Uncompressed};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 /// A counter, or a gauge.
 #[derive(Debug, Default)]
@@ -106,6 +107,8 @@ pub(crate) struct Counters {
     encrypted: Counter,
     incompressible: Counter,
     cpu_limited: Counter,
+    /// In µs.
+    saved: AtomicU64,
 }
 
 /// What a box has carried so far.
@@ -150,6 +153,8 @@ pub struct Totals {
     /// Flows whose direction from this box was not compressed at their end, though both boxes
     /// compress.
     pub uncompressed: UncompressedFlows,
+    /// Near: time that flows which ended in order were spared, at least.
+    pub saved: Duration,
 }
 
 /// Flows that were left uncompressed, by reason.
@@ -188,6 +193,12 @@ impl Counters {
         }
     }
 
+    /// Adds the time that a flow was spared.
+    pub(crate) fn note_saved(&self, time: Duration) {
+        let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        self.saved.fetch_add(micros, Ordering::Relaxed);
+    }
+
     pub(crate) fn totals(&self) -> Totals {
         Totals {
             flows: self.flows.get(),
@@ -213,6 +224,7 @@ impl Counters {
                 incompressible: self.incompressible.get(),
                 cpu_limited: self.cpu_limited.get(),
             },
+            saved: Duration::from_micros(self.saved.load(Ordering::Relaxed)),
         }
     }
 }

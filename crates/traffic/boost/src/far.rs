@@ -24,7 +24,7 @@ pub struct FarConfig {
     pub keys: Option<FarKeys>,
     /// Where it may connect.
     pub policy: Arc<dyn DestinationPolicy>,
-    /// Compress on lanes whose near box does as well.
+    /// Compress on connections whose near box does as well.
     pub compresses: bool,
     /// The congestion control of UDT, for near boxes that ask for it.
     pub udt: Algorithm,

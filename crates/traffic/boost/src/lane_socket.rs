@@ -8,6 +8,7 @@ use socket2::SockRef;
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Flag of send(2): more follows at once.
 const MSG_MORE: i32 = 0x8000;
@@ -241,6 +242,12 @@ impl LaneSocket {
     pub(crate) fn is_sending(&self) -> bool {
         let unsent = TcpInfo::of(&self.stream).ok().and_then(|info| info.notsent_bytes);
         !self.is_flushed() || unsent.is_some_and(|bytes| bytes > 0)
+    }
+
+    /// Minimum RTT of the connection, if the kernel knows one.
+    pub(crate) fn min_rtt(&self) -> Option<Duration> {
+        let micros = TcpInfo::of(&self.stream).ok()?.min_rtt_us?;
+        Some(Duration::from_micros(u64::from(micros)))
     }
 
     pub(crate) const fn is_writable(&self) -> bool {

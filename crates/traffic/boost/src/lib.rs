@@ -26,6 +26,7 @@
 //! | `event_loop` | one thread: sockets, relays, timers |
 //! | `connector` | connects flows to their targets at far |
 //! | `block_codec` | blocks compressed by zstd |
+//! | `saved` | the least time that a flow was spared |
 //! | `relay` | one lane with its flow: moves bytes between two sockets |
 //!
 //! A thread for each core runs an event loop; flows are shared out among them and stay there.
@@ -54,6 +55,7 @@ pub mod program;
 pub mod proxy;
 mod relay;
 mod resolver;
+mod saved;
 pub mod sockets;
 pub mod transparent;
 

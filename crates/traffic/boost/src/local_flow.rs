@@ -68,6 +68,11 @@ pub struct FlowSummary {
     pub uncompressed: Option<Uncompressed>,
     /// Time from its beginning.
     pub duration: Duration,
+    /// Near: minimum RTT to the far box, if the flow ended in order.
+    pub rtt: Option<Duration>,
+    /// Near: time from the application's last byte to the end of the target's direction; `None` if
+    /// that came first, or never.
+    pub answered_after: Option<Duration>,
     /// How it ended.
     pub end: FlowEnd,
 }
@@ -89,6 +94,8 @@ pub(crate) struct ToLane {
     pub(crate) bytes: u64,
     /// Payload on the lane.
     pub(crate) wan_bytes: u64,
+    /// When its last bytes were taken.
+    pub(crate) last_taken: Option<Instant>,
     pub(crate) reduction: Reduction,
 }
 
@@ -100,8 +107,8 @@ pub(crate) struct ToLocal {
     pub(crate) queue: VecDeque<u8>,
     /// The last run was long: splice(2) pays.
     pub(crate) is_bulk: bool,
-    /// The peer has sent `End`.
-    pub(crate) has_end: bool,
+    /// When the peer's `End` came.
+    pub(crate) ended: Option<Instant>,
     /// FIN was sent.
     pub(crate) is_shut: bool,
     pub(crate) bytes: u64,
@@ -217,6 +224,14 @@ impl LocalFlow {
         count
     }
 
+    /// Counts bytes that were taken from the local socket.
+    pub(crate) const fn taken(&mut self, bytes: usize, on_wan: usize, now: Instant) {
+        self.to_lane.bytes += bytes as u64;
+        self.to_lane.wan_bytes += on_wan as u64;
+        self.to_lane.last_taken = Some(now);
+        self.last_active = now;
+    }
+
     /// Counts bytes that the local socket has taken.
     pub(crate) fn delivered(&mut self, count: usize, counters: &Counters, now: Instant) {
         self.to_local.bytes += count as u64;
@@ -256,6 +271,10 @@ impl LocalFlow {
             wan_received,
             uncompressed: self.to_lane.reduction.uncompressed(),
             duration: now.saturating_duration_since(self.began),
+            rtt: None,
+            answered_after: self.to_local.ended.and_then(|ended| {
+                ended.checked_duration_since(self.to_lane.last_taken.unwrap_or(self.began))
+            }),
             end: self.end.clone().unwrap_or(FlowEnd::Stopped),
         }
     }

@@ -13,6 +13,7 @@
 //! | `link` | one connection, and the greeting on it |
 //! | `live` | a session, its connection, its flows |
 //! | `mux_flow` | one flow: bytes between its local socket and its stream |
+//! | `block` | compressed blocks that arrive |
 //! | `slots` | numbered places for them |
 //! | `udt_carrier` | UDT instead of TCP as what carries a session |
 //! | `engine` | sockets, sessions and flows of the thread |
@@ -20,6 +21,7 @@
 //! | `near` | opens streams, connects again |
 //! | `far` | takes sessions, connects targets |
 
+mod block;
 pub(crate) mod engine;
 pub(crate) mod far;
 mod link;
@@ -34,5 +36,8 @@ use std::time::Duration;
 
 /// A session whose connection broke is kept for so long; then its flows are reset.
 pub const RESUME_TIMEOUT: Duration = Duration::from_secs(30);
+/// A connection whose preface does not offer what the first one of its session did.
+const OTHER_COMPRESSION: &str =
+    "its offer to compress is not that of the session's first connection";
 /// Bytes that wait for a connection; more would only delay other flows.
 const UNSENT_LIMIT: usize = 256 << 10;

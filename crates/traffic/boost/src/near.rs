@@ -27,6 +27,7 @@ use share::Shares;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
+use units::BitRate;
 
 /// Addresses of far that are waited for at its start.
 const MAX_ADDRESSES: u32 = 8;
@@ -47,7 +48,7 @@ pub struct NearConfig {
     /// The congestion control of UDT, which carries sessions instead of TCP where UDP reaches far;
     /// `None`: TCP does.
     pub udt: Option<Algorithm>,
-    /// Compress on lanes whose far box does as well.
+    /// Compress on connections whose far box does as well.
     pub compresses: bool,
     /// Settings of their sockets.
     pub options: LaneOptions,
@@ -55,6 +56,9 @@ pub struct NearConfig {
     pub timeouts: Timeouts,
     /// Most flows at a time; further connections are reset.
     pub max_flows: u64,
+    /// Goodput of a direct transfer, where it is known: the time that flows are spared is at least
+    /// that in which they would have passed at this rate.
+    pub direct_rate: Option<BitRate>,
     /// Threads that carry flows, at least one.
     pub threads: usize,
 }
@@ -110,6 +114,12 @@ impl Near {
     #[must_use]
     pub fn totals(&self) -> Totals {
         self.counters.totals()
+    }
+
+    /// The goodput of a direct transfer, as it was given.
+    #[must_use]
+    pub const fn direct_rate(&self) -> Option<BitRate> {
+        self.config.direct_rate
     }
 
     /// Notes how many UDP datagrams the network of a program has refused so far.

@@ -223,8 +223,8 @@ impl Relay {
             self.keep_unproven(early);
             counters.to_lane.add(early.len());
             if let Some(flow) = &mut self.flow {
-                flow.to_lane.bytes += u64::from(length);
-                flow.to_lane.wan_bytes += u64::from(length);
+                let now = flow.last_active;
+                flow.taken(early.len(), early.len(), now);
                 if self.compresses {
                     flow.to_lane.reduction.begin(early);
                 }
@@ -455,7 +455,11 @@ impl Relay {
             flow.is_reported = true;
             flow.share = None;
             flow.last_active = tools.now;
-            notices.push(Notice::FlowEnded(flow.summary(self.role == Role::Near, tools.now)));
+            let mut summary = flow.summary(self.role == Role::Near, tools.now);
+            if self.role == Role::Near && summary.end == FlowEnd::Orderly {
+                summary.rtt = self.socket.min_rtt();
+            }
+            notices.push(Notice::FlowEnded(summary));
         }
         if self.role == Role::Far && self.state.has_ended() && flow.to_lane.pipe.is_none() {
             self.send(&Message::Closed)?;

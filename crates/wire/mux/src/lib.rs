@@ -19,19 +19,22 @@
 //! | module | contents |
 //! |---|---|
 //! | [`greeting`] | the first messages of a connection: which session, from which offset |
+//! | [`event`] | what a session reports of its peer |
 //! | [`frame`] | headers and bodies |
 //! | [`replay`] | the bytes that the peer has not acknowledged |
 //! | [`stream`] | phases and credit of one stream |
 //! | [`session`] | the streams, and what the peer may do |
 
+pub mod event;
 pub mod frame;
 pub mod greeting;
 pub mod replay;
 pub mod session;
 pub mod stream;
 
+pub use event::{BlockPiece, Event, Received};
 pub use greeting::{Hello, SessionId, UdtOffer, Verdict, Welcome};
-pub use session::{Event, MuxError, Session};
+pub use session::{MuxError, Session};
 
 /// Number of a stream: near counts from 1, and uses none twice.
 pub type StreamId = u32;

@@ -1,10 +1,14 @@
 //! A session at one of its ends: its streams, what is to be sent, and what the peer may do.
 
+mod payload;
+
+use crate::event::{Event, Received};
 use crate::frame::{Frame, HEADER_BYTES, Header, MAX_DATA};
 use crate::replay::ReplayLog;
 use crate::stream::{Phase, Stream};
 use crate::{MAX_STREAMS, REPLAY_LIMIT, StreamId, WINDOW_POOL};
 use lane::{InvalidTarget, Refusal, Role, Target};
+use payload::Payload;
 use std::collections::HashMap;
 
 /// Bytes after which their arrival is acknowledged.
@@ -30,6 +34,9 @@ pub enum MuxError {
     /// More streams than a session has.
     #[error("the peer opened too many streams")]
     TooManyStreams,
+    /// A compressed block in a session whose boxes have not both offered them.
+    #[error("the peer sent compressed data that was not agreed on")]
+    Compressed,
     /// Payload beyond the credit.
     #[error("the peer sent more than its credit")]
     CreditExceeded,
@@ -45,39 +52,6 @@ pub enum MuxError {
     /// Too much is kept for a peer that acknowledges nothing.
     #[error("the peer does not acknowledge what it gets")]
     Unacknowledged,
-}
-
-/// What the peer did.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Event {
-    /// Far: near wants a target. The stream is to be refused if the session is full.
-    Open(StreamId, Target),
-    /// Near: the target is connected.
-    Opened(StreamId),
-    /// Near: it is not; far's direction has ended.
-    Refused(StreamId, Refusal),
-    /// So many bytes at the end of the input that was used are payload; each is to be reported by
-    /// [`Session::consumed`] once it is delivered.
-    Data(StreamId, usize),
-    /// The peer's direction has ended (FIN).
-    End(StreamId),
-    /// The peer has aborted the stream (RST), possibly after the end of its direction.
-    Reset(StreamId),
-    /// Far: near takes nothing any more; this direction is to be ended.
-    StopSending(StreamId),
-    /// There is credit to send.
-    Writable(StreamId),
-    /// The peer answered a `Ping`.
-    Pong,
-}
-
-/// What a piece of input led to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Received {
-    /// Bytes of the input that were used.
-    pub used: usize,
-    /// What they completed.
-    pub event: Option<Event>,
 }
 
 /// A session at one end.
@@ -103,7 +77,9 @@ pub struct Session {
     last_ack: u64,
     partial: Vec<u8>,
     /// Payload that was announced and has not arrived.
-    payload: Option<(StreamId, usize)>,
+    payload: Option<Payload>,
+    /// Both boxes have offered compressed blocks.
+    compresses: bool,
 }
 
 impl Session {
@@ -124,6 +100,7 @@ impl Session {
             last_ack: 0,
             partial: Vec::new(),
             payload: None,
+            compresses: false,
         }
     }
 
@@ -344,13 +321,13 @@ impl Session {
     /// # Errors
     /// [`MuxError`]: the session is of no further use.
     pub fn receive(&mut self, input: &[u8]) -> Result<Received, MuxError> {
-        let received = if let Some((id, left)) = self.payload {
-            let count = left.min(input.len());
-            self.payload = (count < left).then_some((id, left - count));
-            let event = (count > 0).then_some(Event::Data(id, count));
-            Received { used: count, event }
-        } else {
-            self.receive_frame(input)?
+        let received = match self.payload.take() {
+            Some(payload) => {
+                let (received, rest) = payload.take(input.len());
+                self.payload = rest;
+                received
+            }
+            None => self.receive_frame(input)?,
         };
         self.received += received.used as u64;
         let is_due = std::mem::take(&mut self.ack_due);
@@ -425,7 +402,11 @@ impl Session {
             }
             Frame::Data(id, length) => {
                 self.stream(id)?.announced(length as u64)?;
-                self.payload = Some((id, length));
+                self.payload = Some(Payload::Raw { stream: id, left: length });
+                return Ok(None);
+            }
+            Frame::Compressed(id, block) => {
+                self.announce_block(id, block)?;
                 return Ok(None);
             }
             Frame::End(id) => {

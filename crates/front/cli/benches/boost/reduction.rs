@@ -52,6 +52,9 @@ fn ratio(file: &Path) -> Fallible<f64> {
     Ok(CORPUS as f64 / output.stdout.len() as f64)
 }
 
+/// What carries the flows, and the flags of near for it.
+const CARRIERS: [(&str, &str); 2] = [("lanes", ""), ("--mux", "--mux")];
+
 /// The corpus over 100 Mbit/s, directly and by a pair that compresses.
 pub(crate) fn text(count: usize) -> Fallible<()> {
     let folder = tempfile::tempdir()?;
@@ -62,53 +65,69 @@ pub(crate) fn text(count: usize) -> Fallible<()> {
         return Err(format!("zstd -1 reduces the corpus by {ratio:.2}, not 2.5 to 3").into());
     }
     note("boost: zstd -1 on the corpus of documentation", &format!("{ratio:.2}"));
-    let (mut direct, mut boosted) = (Vec::new(), Vec::new());
-    for _ in 0..count {
-        let [one, other] = ["direct", "boosted"].map(|name| folder.path().join(name));
-        let get = |from: &str, to: &Path| {
-            format!(
-                "curl -sf -o /dev/null -w %{{speed_download}} http://{from}/corpus > {}",
-                to.display()
-            )
-        };
-        let with = || "--insecure --compress".to_owned();
-        Scenario {
-            path: "rate=100mbit,rtt=20ms",
-            sysctl: "",
-            server: format!("python3 -m http.server -d {} 8000", folder.path().display()),
-            port: 8000,
-            security: Security { near: with(), far: with() },
-            command: format!(
-                "sleep 1; {} && {}",
-                get("server:8000", &one),
-                get("near:5301", &other)
-            ),
-        }
-        .run(folder.path())?;
-        let rate = |file: &Path| -> Fallible<f64> { Ok(fs::read_to_string(file)?.trim().parse()?) };
-        direct.push(rate(&one)?);
-        boosted.push(rate(&other)?);
-    }
-    note("boost: the corpus, direct", &format!("{:.1} Mbit/s", median(&direct) * 8e-6));
-    note("boost: the corpus, compressed", &format!("{:.1} Mbit/s", median(&boosted) * 8e-6));
-    let gain = Ratios::of(&boosted, &direct);
     let promised = 0.9 * ratio;
-    row(
-        "boost: the corpus over 100 Mbit/s, times direct",
-        &format!("{promised:.2}"),
-        &gain.to_string(),
-        gain.median() >= promised,
-    );
+    for (name, flag) in CARRIERS {
+        let (mut direct, mut boosted) = (Vec::new(), Vec::new());
+        for _ in 0..count {
+            let [one, other] = fetch_twice(folder.path(), flag)?;
+            direct.push(one);
+            boosted.push(other);
+        }
+        let shown = |rates: &[f64]| format!("{:.1} Mbit/s", median(rates) * 8e-6);
+        note(&format!("boost: the corpus, direct, beside {name}"), &shown(&direct));
+        note(&format!("boost: the corpus, compressed, {name}"), &shown(&boosted));
+        let gain = Ratios::of(&boosted, &direct);
+        row(
+            &format!("boost: the corpus over 100 Mbit/s, {name}, times direct"),
+            &format!("{promised:.2}"),
+            &gain.to_string(),
+            gain.median() >= promised,
+        );
+    }
     Ok(())
+}
+
+/// Bytes per second of the corpus, directly and by a pair whose near box has this flag.
+fn fetch_twice(folder: &Path, flag: &str) -> Fallible<[f64; 2]> {
+    let files = ["direct", "boosted"].map(|name| folder.join(name));
+    let [one, other] = &files;
+    let get = |from: &str, to: &Path| {
+        format!(
+            "curl -sf -o /dev/null -w %{{speed_download}} http://{from}/corpus > {}",
+            to.display()
+        )
+    };
+    let far = "--insecure --compress".to_owned();
+    Scenario {
+        path: "rate=100mbit,rtt=20ms",
+        sysctl: "",
+        server: format!("python3 -m http.server -d {} 8000", folder.display()),
+        port: 8000,
+        security: Security { near: format!("{far} {flag}"), far },
+        command: format!("sleep 1; {} && {}", get("server:8000", one), get("near:5301", other)),
+    }
+    .run(folder)?;
+    let rate = |file: &Path| -> Fallible<f64> { Ok(fs::read_to_string(file)?.trim().parse()?) };
+    Ok([rate(one)?, rate(other)?])
 }
 
 /// Ciphertext on loopback, with and without `--compress`.
 pub(crate) fn ciphertext(count: usize, is_short: bool) -> Fallible<()> {
+    for (name, flag) in CARRIERS {
+        compare_ciphertext(name, flag, count, is_short)?;
+    }
+    Ok(())
+}
+
+fn compare_ciphertext(name: &str, flag: &str, count: usize, is_short: bool) -> Fallible<()> {
     let target = TcpListener::bind("127.0.0.1:0")?;
     let address = target.local_addr()?;
     let bytes = if is_short { 2_000_000_000 } else { 10_000_000_000 };
     let piece = host::random::incompressible(1 << 18);
-    let chains = [boost(address, [&["--compress"]; 2])?, boost(address, [&[]; 2])?];
+    let mut of_near: Vec<&str> = [flag].into_iter().filter(|flag| !flag.is_empty()).collect();
+    let without = boost(address, [&of_near, &[]])?;
+    of_near.push("--compress");
+    let chains = [boost(address, [&of_near, &["--compress"]])?, without];
     let mut costs = [Vec::new(), Vec::new()];
     let rates = rounds(&chains, count, |chain, _| {
         let before = chain.cpu_seconds()?;
@@ -120,10 +139,11 @@ pub(crate) fn ciphertext(count: usize, is_short: bool) -> Fallible<()> {
         Ok(rate)
     })?;
     if let [with, without] = rates.as_slice() {
-        note("boost: ciphertext, --compress", &format!("{:.2} Gbit/s", median(with) / 1e9));
+        let shown = format!("{:.2} Gbit/s", median(with) / 1e9);
+        note(&format!("boost: ciphertext, --compress, {name}"), &shown);
         let ratio = Ratios::of(with, without);
         row(
-            "boost: ciphertext with --compress to without, throughput",
+            &format!("boost: ciphertext, {name}, with --compress to without, throughput"),
             "0.98",
             &ratio.to_string(),
             ratio.median() >= 0.98,
@@ -132,7 +152,7 @@ pub(crate) fn ciphertext(count: usize, is_short: bool) -> Fallible<()> {
     let [with, without] = &costs;
     let ratio = Ratios::of(with, without);
     row(
-        "boost: ciphertext with --compress to without, CPU per byte",
+        &format!("boost: ciphertext, {name}, with --compress to without, CPU per byte"),
         "1.05",
         &ratio.to_string(),
         ratio.median() <= 1.05,

@@ -1,7 +1,7 @@
 //! A program whose connections are boosted: it runs in a network of its own, without root.
 
 use super::event::BoostEvent;
-use super::request::{BoxSettings, check_mux, check_udt, far_address};
+use super::request::{BoxSettings, check_direct_rate, check_udt, far_address};
 use super::running::{Began, BoostDocument, BoostedProgram, observe, resolve_far};
 use super::status::{BoxRole, Serving};
 use super::{PORT, problem};
@@ -18,6 +18,7 @@ use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
+use units::BitRate;
 
 /// Most ports that are named.
 const MAX_PORTS: usize = 256;
@@ -55,6 +56,8 @@ pub struct ProgramRequest {
     pub mux: bool,
     /// Carry that over UDT where UDP reaches far, or else over TCP.
     pub udt: bool,
+    /// Goodput of a direct transfer: what the saved time of the status compares with.
+    pub direct_rate: Option<BitRate>,
     /// Settings of the near box.
     pub settings: BoxSettings,
 }
@@ -69,6 +72,7 @@ impl Default for ProgramRequest {
             lanes: 4,
             mux: false,
             udt: false,
+            direct_rate: None,
             settings: BoxSettings::default(),
         }
     }
@@ -83,9 +87,9 @@ impl ProgramRequest {
         if let Some(far) = &self.far {
             self.settings.check()?;
             far_address(far)?;
-            check_mux(self.mux, &self.settings)?;
             check_udt(self.udt, self.mux, &self.settings)?;
         }
+        check_direct_rate(self.direct_rate)?;
         if self.command.is_empty() {
             return Err(Problem::field(Field::Programs, "there is no program to run", ""));
         }
@@ -132,6 +136,7 @@ pub fn run(
         options,
         timeouts: settings.timeouts(),
         max_flows: settings.max_flows,
+        direct_rate: request.direct_rate,
         threads: THREADS,
     }));
     let _serving = Serving::start(BoxRole::Run, Arc::clone(&near), settings.metrics)?;

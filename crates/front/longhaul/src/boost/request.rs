@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
-use units::ByteCount;
+use units::{BitRate, ByteCount};
 
 /// One of the boxes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -96,6 +96,9 @@ pub struct NearRequest {
     pub mux: bool,
     /// Carry that over UDT where UDP reaches far, or else over TCP.
     pub udt: bool,
+    /// Goodput of a direct transfer, as a plan or a verification has it: what the saved time of the
+    /// status compares with.
+    pub direct_rate: Option<BitRate>,
     /// Settings of both boxes.
     pub settings: BoxSettings,
 }
@@ -111,6 +114,7 @@ impl Default for NearRequest {
             lanes: 4,
             mux: false,
             udt: false,
+            direct_rate: None,
             settings,
         }
     }
@@ -242,8 +246,8 @@ impl NearRequest {
         if self.settings.key_files.len() > 1 {
             return Err(Problem::field(Field::KeyFiles, "a near box has one key", "one file"));
         }
-        check_mux(self.mux, &self.settings)?;
         check_udt(self.udt, self.mux, &self.settings)?;
+        check_direct_rate(self.direct_rate)?;
         if self.lanes > 1024 {
             let message = format!("lanes: {} is out of range", self.lanes);
             return Err(Problem::field(Field::Lanes, message, "0 to 1024"));
@@ -252,13 +256,17 @@ impl NearRequest {
     }
 }
 
-/// Sessions are not compressed.
-pub(super) fn check_mux(mux: bool, settings: &BoxSettings) -> Result<(), Problem> {
-    if mux && settings.compress {
-        let message = "flows of one connection are not compressed";
-        return Err(Problem::field(Field::Compress, message, "lanes, without mux"));
+/// Below this, seconds saved are not plausible.
+const MIN_DIRECT_RATE: BitRate = BitRate::from_bps(1000);
+
+pub(super) fn check_direct_rate(rate: Option<BitRate>) -> Result<(), Problem> {
+    let is_valid = |rate: BitRate| (MIN_DIRECT_RATE..=BitRate::MAX).contains(&rate);
+    if rate.is_none_or(is_valid) {
+        return Ok(());
     }
-    Ok(())
+    let message = "the goodput of a direct transfer is out of range";
+    let accepted = format!("{MIN_DIRECT_RATE} to {}", BitRate::MAX);
+    Err(Problem::field(Field::DirectRate, message, accepted))
 }
 
 /// UDT carries sessions only, with a congestion control that it has.
@@ -363,6 +371,7 @@ mod tests {
             (NearRequest { far: "a:0".to_owned(), ..near.clone() }, Field::Far),
             (NearRequest { forwards: Vec::new(), ..near.clone() }, Field::Forward),
             (NearRequest { lanes: 1025, ..near.clone() }, Field::Lanes),
+            (NearRequest { direct_rate: Some(BitRate::ZERO), ..near.clone() }, Field::DirectRate),
         ];
         for (request, field) in of_near {
             assert_eq!(request.check().unwrap_err().remedy.unwrap().field, field, "{request:?}");

@@ -140,6 +140,7 @@ pub fn near(
         options,
         timeouts: settings.timeouts(),
         max_flows: settings.max_flows,
+        direct_rate: request.direct_rate,
         threads: threads(),
     }));
     let serving = Serving::start(BoxRole::Near, Arc::clone(&near), settings.metrics)?;

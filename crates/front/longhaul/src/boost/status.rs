@@ -5,8 +5,9 @@
 //!                  └── page of metrics ── Prometheus, boost status URL
 //! ```
 //!
-//! There is no figure of the time that a box saves: the window and the congestion control that a
-//! connection would have had without it are unknown here. `boost verify` measures it.
+//! The time that a box saves is a lower bound ([`model::least_transfer_time`]): the window and the
+//! congestion control that a connection would have had without it are unknown here. `boost verify`
+//! measures the gain.
 
 mod client;
 mod figures;

@@ -70,6 +70,9 @@ fn of_box(of: &BoxStatus, before: Option<(&BoxStatus, f64)>, now: f64, style: &S
         rate(|of| of.wan_received_bytes),
     );
     lines.extend(row(style, "WAN", style::PLAIN, &wan));
+    if let Some(saved) = of.saved_s {
+        lines.extend(row(style, "Saved", style::PLAIN, &spared(saved, of.direct_rate_bps)));
+    }
     lines.extend(row(style, "CPU", style::PLAIN, &cpu(of, before)));
     let mut refused: Vec<String> = of
         .not_boosted
@@ -99,6 +102,15 @@ fn rate(now: u64, before: Option<(u64, f64)>) -> String {
     format!(" ({})", BitRate::of(ByteCount::from_bytes(now.saturating_sub(before)), time))
 }
 
+/// The time that flows were spared, and what it is compared with.
+fn spared(seconds: f64, direct: Option<BitRate>) -> String {
+    let least = format!("at least {} s", significant(seconds, 3));
+    match direct {
+        Some(rate) => format!("{least} compared with {rate} direct"),
+        None => format!("{least} (round trips of slow start that warm connections spared)"),
+    }
+}
+
 fn cpu(of: &BoxStatus, before: Option<(&BoxStatus, f64)>) -> String {
     let mut text = format!("{} s", significant(of.cpu_s, 3));
     if let Some((same, seconds)) = before.filter(|(_, seconds)| *seconds > 0.0) {
@@ -117,6 +129,22 @@ fn cpu(of: &BoxStatus, before: Option<(&BoxStatus, f64)>) -> String {
 mod tests {
     use super::*;
     use record::{NotBoostedCount, SilentBox};
+
+    #[test]
+    fn time_saved_says_what_it_is_compared_with() {
+        let text = |saved_s, direct_rate_bps| {
+            let of = BoxStatus::new("near-1".to_owned(), BoxRole::Near);
+            let boxes = vec![BoxStatus { saved_s, direct_rate_bps, ..of }];
+            let status =
+                BoostStatus { schema: String::new(), time: 1.0, boxes, silent: Vec::new() };
+            boost_status(&status, None, &Style { colour: false, width: 100, unicode: true })
+        };
+        let slow_start = "at least 12.4 s (round trips of slow start that warm connections spared)";
+        assert!(text(Some(12.4), None).contains(slow_start));
+        let direct = text(Some(260.0), Some("3.03mbit".parse().unwrap()));
+        assert!(direct.contains("at least 260 s compared with 3.03 Mbit/s direct"), "{direct}");
+        assert!(!text(None, None).contains("Saved"), "far does not know it");
+    }
 
     #[test]
     fn a_box_has_rates_once_it_is_read_twice() {

@@ -5,6 +5,7 @@ use super::live::Live;
 use super::mux_flow::{MuxFlow, answer_refusal};
 use super::slots::Slots;
 use super::udt_carrier::Carriers;
+use crate::block_codec::BlockCodec;
 use crate::counters::Counters;
 use crate::event_loop::{Ending, Inbox};
 use crate::local_flow::{FlowEnd, FlowSummary, Local, LocalFlow};
@@ -62,6 +63,7 @@ pub(crate) struct Engine {
     pub(super) flows: Slots<MuxFlow>,
     pub(super) ready: Vec<usize>,
     pub(super) scratch: Vec<u8>,
+    pub(super) codec: BlockCodec,
     pub(super) counters: Arc<Counters>,
     pub(super) now: Instant,
     /// Last: their threads send what the sessions have written before these were closed.
@@ -92,6 +94,7 @@ pub(crate) fn prepare<J>(
             flows: Slots::new(),
             ready: Vec::new(),
             scratch: vec![0; SCRATCH_BYTES],
+            codec: BlockCodec::new(),
             counters: Arc::clone(counters),
             now: clock::now(),
             carriers: Carriers::default(),
@@ -351,12 +354,18 @@ impl Engine {
     pub(super) fn end_flow<S: Side>(&mut self, id: usize, side: &mut S) {
         let Some(mut flow) = self.flows.remove(id) else { return };
         flow.local.share = None;
+        let mut link = None;
         if let Some(live) = flow.session.and_then(|session| self.sessions.get(session)) {
+            link = live.link;
             live.streams.remove(&flow.stream);
             live.woken.retain(|woken| *woken != id);
             live.queue.retain(|queued| *queued != id);
         }
-        side.flow_ended(id, flow.local.summary(self.role == Role::Near, self.now));
+        let mut summary = flow.local.summary(self.role == Role::Near, self.now);
+        if self.role == Role::Near && summary.end == FlowEnd::Orderly {
+            summary.rtt = link.and_then(|link| self.links.get(link)?.socket.min_rtt());
+        }
+        side.flow_ended(id, summary);
     }
 
     /// Ends a session: its flows are reset, except those that only deliver what they have.

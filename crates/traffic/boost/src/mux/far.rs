@@ -1,10 +1,10 @@
 //! Far's sessions: of each near box a few, bound to its key.
 
-use super::RESUME_TIMEOUT;
 use super::engine::{Engine, Side};
 use super::link::Link;
 use super::live::Live;
 use super::udt_carrier::{self, Keys};
+use super::{OTHER_COMPRESSION, RESUME_TIMEOUT};
 use crate::address_share::{AddressShares, ShareTicket};
 use crate::connector::{Connector, Step, refusal};
 use crate::counters::Counters;
@@ -29,7 +29,6 @@ const MAX_SESSIONS: u64 = 8;
 const MAX_OF_KEY: usize = 4;
 /// Connections that have not said which session they are of.
 const MAX_UNGREETED: usize = 256;
-const PREFACE: Preface = Preface { carries: Carries::ManyFlows, compresses: false };
 
 /// What other threads hand over.
 pub(crate) enum Job {
@@ -169,13 +168,16 @@ impl Side for FarSide<'_> {
 
     fn job(&mut self, job: Job, engine: &mut Engine) {
         match job {
-            Job::Link(NewLane { stream, peer, tls, key, share, .. }) => {
+            Job::Link(NewLane { stream, peer, tls, key, share, preface }) => {
                 if engine.links().filter(|link| link.session.is_none()).count() >= MAX_UNGREETED {
                     return self.refused(peer, "too many connections without a session");
                 }
                 let socket = LaneSocket::accepted(stream, tls, Arc::clone(self.counters));
-                let mut link = Link::new(socket, peer, &PREFACE.encode(), Hello::BYTES, engine.now);
+                let own =
+                    Preface { carries: Carries::ManyFlows, compresses: self.config.compresses };
+                let mut link = Link::new(socket, peer, &own.encode(), Hello::BYTES, engine.now);
                 (link.key, link.share) = (key, Some(share));
+                link.compresses = own.compresses && preface.compresses;
                 engine.add_link(link, self);
             }
             Job::Resolved { flow, number, found } => {
@@ -186,11 +188,20 @@ impl Side for FarSide<'_> {
     }
 
     fn greeted(&mut self, link: usize, greeting: &[u8], engine: &mut Engine) {
-        let Some((peer, key)) = engine.link(link).map(|link| (link.peer, link.key)) else { return };
+        let of_link = engine.link(link).map(|link| (link.peer, link.key, link.compresses));
+        let Some((peer, key, compresses)) = of_link else { return };
         let Some(hello) = greeting.try_into().ok().and_then(Hello::decode) else {
             self.refused(peer, "it did not say which session it is of");
             return engine.close_link(link, "refused", self);
         };
+        let is_other = |live: &Live| {
+            let is_same = live.id == hello.session && live.key == key;
+            is_same && live.session.admits_compressed() != compresses
+        };
+        if engine.sessions().any(|(_, live)| is_other(live)) {
+            self.refused(peer, OTHER_COMPRESSION);
+            return engine.close_link(link, "refused", self);
+        }
         let (verdict, found) = match self.find(&hello, key, peer, engine) {
             Ok(found) => (Verdict::Accepted, Some(found)),
             Err(verdict) => (verdict, None),
@@ -213,6 +224,10 @@ impl Side for FarSide<'_> {
             return engine.pump_link(link, self);
         };
         let Some(live) = engine.session(session) else { return };
+        if compresses {
+            live.compresses = true;
+            live.session.admit_compressed();
+        }
         // Wrong offsets end the session, not only the connection.
         if let Err(error) = live.session.resume(hello.resumes_at.unwrap_or_default()) {
             self.refused(peer, &error.to_string());

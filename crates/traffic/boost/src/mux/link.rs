@@ -21,6 +21,8 @@ pub(crate) struct Link {
     pub(super) key: Option<KeyId>,
     /// Far: counts it for near's address.
     pub(super) share: Option<ShareTicket>,
+    /// Far: both boxes offer to compress on it.
+    pub(super) compresses: bool,
     /// The session that it carries.
     pub(super) session: Option<usize>,
     greeting: Vec<u8>,
@@ -53,6 +55,7 @@ impl Link {
             peer,
             key: None,
             share: None,
+            compresses: false,
             session: None,
             greeting: Vec::new(),
             wanted,

@@ -20,6 +20,10 @@ pub(crate) struct Live {
     /// Since when it has no connection.
     pub(super) unlinked: Option<Instant>,
     pub(super) streams: HashMap<StreamId, usize>,
+    /// This box offers compressed blocks, or both do once far has answered.
+    pub(super) compresses: bool,
+    /// A compressed block that has not arrived as a whole: at most 64 KiB.
+    pub(super) block: Vec<u8>,
     /// Flows whose socket or peer has news: each delivers what it holds, then is in `queue`.
     pub(super) woken: Vec<usize>,
     /// Flows that may have something to send.
@@ -43,6 +47,8 @@ impl Live {
             link: None,
             unlinked: Some(now),
             streams: HashMap::new(),
+            compresses: false,
+            block: Vec::new(),
             woken: Vec::new(),
             queue: VecDeque::new(),
         }

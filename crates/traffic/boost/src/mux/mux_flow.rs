@@ -1,14 +1,31 @@
 //! One flow: bytes between its local socket and its stream.
 
+use super::link::Link;
+use crate::block_codec::BlockCodec;
 use crate::counters::Counters;
 use crate::local_flow::{FlowEnd, Local, LocalFlow};
 use crate::relay::answer;
-use lane::Refusal;
-use mux::{Session, StreamId};
+use lane::{MAX_BLOCK, Refusal};
+use mux::{MuxError, Session, StreamId};
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read};
 use std::net::Shutdown;
 use std::time::Instant;
+
+/// Bytes of a flow before others have their turn, unless they are to be compressed.
+const TURN_BYTES: usize = 32 << 10;
+
+/// What a flow needs to send.
+pub(super) struct Sending<'a> {
+    pub(super) at_far: bool,
+    /// This box offers compressed blocks, or both do.
+    pub(super) compresses: bool,
+    pub(super) link: Option<&'a Link>,
+    pub(super) scratch: &'a mut [u8],
+    pub(super) codec: &'a mut BlockCodec,
+    pub(super) counters: &'a Counters,
+    pub(super) now: Instant,
+}
 
 /// A flow, and the stream that carries it.
 pub(crate) struct MuxFlow {
@@ -39,15 +56,8 @@ impl MuxFlow {
     }
 
     /// Takes up to one buffer from the local socket.
-    pub(super) fn take(
-        &mut self,
-        session: &mut Session,
-        at_far: bool,
-        scratch: &mut [u8],
-        counters: &Counters,
-        now: Instant,
-    ) -> Progress {
-        let has_more = self.read(session, at_far, scratch, counters, now);
+    pub(super) fn take(&mut self, session: &mut Session, sending: &mut Sending<'_>) -> Progress {
+        let has_more = self.read(session, sending);
         match self.is_over() {
             true => Progress::Over,
             false if has_more => Progress::Again,
@@ -56,26 +66,21 @@ impl MuxFlow {
     }
 
     /// Takes from the local socket what the stream may send; true if there may be more.
-    fn read(
-        &mut self,
-        session: &mut Session,
-        at_far: bool,
-        scratch: &mut [u8],
-        counters: &Counters,
-        now: Instant,
-    ) -> bool {
+    fn read(&mut self, session: &mut Session, sending: &mut Sending<'_>) -> bool {
         let flow = &mut self.local;
-        if flow.to_lane.has_fin || !flow.readable || (at_far && !flow.is_opened) {
+        if flow.to_lane.has_fin || !flow.readable || (sending.at_far && !flow.is_opened) {
             self.reset_if_failed(session);
             return false;
         }
-        let most = session.may_send(self.stream).min(scratch.len());
+        let offers_blocks = session.admits_compressed() && flow.to_lane.reduction.is_trying();
+        let most = if offers_blocks { MAX_BLOCK } else { TURN_BYTES };
+        let most = session.may_send(self.stream).min(most).min(sending.scratch.len());
         if most == 0 {
             self.reset_if_failed(session);
             return false;
         }
         let Some(mut stream) = flow.connected() else { return false };
-        let buffer = scratch.get_mut(..most).unwrap_or_default();
+        let buffer = sending.scratch.get_mut(..most).unwrap_or_default();
         match stream.read(buffer) {
             Ok(0) if !flow.has_failed => {
                 flow.to_lane.has_fin = true;
@@ -83,16 +88,11 @@ impl MuxFlow {
                 false
             }
             Ok(count @ 1..) => {
-                let payload = buffer.get(..count).unwrap_or_default();
                 // Within its credit.
-                if session.send(self.stream, payload).is_err() {
+                if self.send(session, count, offers_blocks, sending).is_err() {
                     self.abort(session, FlowEnd::PeerReset);
                     return false;
                 }
-                flow.to_lane.bytes += count as u64;
-                flow.to_lane.wan_bytes += count as u64;
-                flow.last_active = now;
-                counters.to_lane.add(count);
                 true
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
@@ -108,8 +108,48 @@ impl MuxFlow {
         }
     }
 
+    /// Sends so many bytes at the start of the buffer, as a compressed block where that is worth it.
+    fn send(
+        &mut self,
+        session: &mut Session,
+        count: usize,
+        offers_blocks: bool,
+        sending: &mut Sending<'_>,
+    ) -> Result<(), MuxError> {
+        let Sending { scratch, codec, counters, link, .. } = sending;
+        let payload = scratch.get(..count).unwrap_or_default();
+        let to_lane = &mut self.local.to_lane;
+        let reduction = &mut to_lane.reduction;
+        let mut block = None;
+        if sending.compresses {
+            reduction.begin(payload);
+            if offers_blocks {
+                // Compressing costs nothing while there is no connection.
+                if link.is_none_or(|link| link.socket.is_sending()) {
+                    reduction.lane_is_busy();
+                }
+                block = codec.compress(reduction, payload);
+            }
+            if block.is_none() {
+                reduction.sent_raw(count);
+            }
+        }
+        let on_wan = if let Some((block, compressed)) = block {
+            session.send_compressed(self.stream, block, compressed)?;
+            counters.to_compress.add(count);
+            counters.compressed.add(compressed.len());
+            compressed.len()
+        } else {
+            session.send(self.stream, payload)?;
+            count
+        };
+        counters.to_lane.add(count);
+        self.local.taken(count, on_wan, sending.now);
+        Ok(())
+    }
+
     /// Passes on an RST of the local socket: a stream that waits for credit would hold it up.
-    fn reset_if_failed(&mut self, session: &mut Session) {
+    pub(super) fn reset_if_failed(&mut self, session: &mut Session) {
         if self.local.has_failed && !self.local.is_gone() {
             self.abort(session, FlowEnd::LocalReset);
         }
@@ -150,6 +190,17 @@ impl MuxFlow {
         now: Instant,
     ) {
         self.local.to_local.wan_bytes += payload.len() as u64;
+        self.deliver(session, payload, counters, now);
+    }
+
+    /// The same for payload that is not counted as it arrived.
+    pub(super) fn deliver(
+        &mut self,
+        session: &mut Session,
+        payload: &[u8],
+        counters: &Counters,
+        now: Instant,
+    ) {
         let count = self.local.deliver(payload, counters, now);
         session.consumed(self.stream, count);
         self.reset_if_failed(session);
@@ -183,8 +234,9 @@ impl MuxFlow {
             None => {}
         }
         let flow = &mut self.local;
-        let is_due =
-            flow.to_local.has_end && flow.to_local.queue.is_empty() && !flow.to_local.is_shut;
+        let is_due = flow.to_local.ended.is_some()
+            && flow.to_local.queue.is_empty()
+            && !flow.to_local.is_shut;
         if let Some(stream) = flow.connected().filter(|_| is_due) {
             // Fails if an RST has arrived, which is reported by itself.
             let _ = stream.shutdown(Shutdown::Write);
@@ -208,7 +260,7 @@ impl MuxFlow {
 
     /// True if the stream has nothing more to carry, in either direction.
     pub(super) const fn has_ended_stream(&self) -> bool {
-        self.local.to_lane.has_fin && self.local.to_local.has_end
+        self.local.to_lane.has_fin && self.local.to_local.ended.is_some()
     }
 }
 

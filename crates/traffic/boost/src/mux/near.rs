@@ -1,22 +1,23 @@
 //! Near's sessions: opens streams for flows, and connects again when a connection breaks.
 
-use super::RESUME_TIMEOUT;
 use super::engine::{Engine, Side};
 use super::link::Link;
 use super::live::Live;
 use super::mux_flow::answer_refusal;
 use super::udt_carrier::{self, Keys};
+use super::{OTHER_COMPRESSION, RESUME_TIMEOUT};
 use crate::counters::Counters;
 use crate::event::Event;
 use crate::event_loop::{Report, flow_ended};
 use crate::lane_socket::LaneSocket;
 use crate::local_flow::{FlowEnd, FlowSummary, Local, LocalFlow};
 use crate::near::{ADDRESS_TIMEOUT, NearConfig, NewFlow};
+use crate::saved::saved_time;
 use crate::{Timeouts, sockets};
 use host::address::with_port;
 use host::clock;
 use host::stop::StopFlag;
-use lane::{Carries, Preface, Refusal, Role, Target};
+use lane::{Carries, Preface, Reduction, Refusal, Role, Target};
 use mux::{Hello, Session, SessionId, UdtOffer, Verdict, Welcome};
 use pinned_tls::{Identity, PublicKey};
 use std::io;
@@ -33,7 +34,6 @@ const BEGIN_TIMEOUT: Duration = Duration::from_secs(10);
 const UDT_PAUSE: Duration = Duration::from_secs(600);
 /// The preface and far's answer.
 const GREETING_BYTES: usize = Preface::BYTES + Welcome::BYTES;
-const PREFACE: Preface = Preface { carries: Carries::ManyFlows, compresses: false };
 
 /// The session of near, and its next connection.
 pub(crate) struct NearSide<'a> {
@@ -99,7 +99,8 @@ impl<'a> NearSide<'a> {
         }
         let id = SessionId(host::random::secret().map_err(|error| error.to_string())?);
         let session = Session::new(Role::Near);
-        let live = Live::new(session, id, None, self.address(), engine.now);
+        let mut live = Live::new(session, id, None, self.address(), engine.now);
+        live.compresses = self.config.compresses;
         let session = engine.add_session(live);
         self.session = Some(session);
         (self.has_begun, self.flows) = (false, 0);
@@ -133,7 +134,8 @@ impl<'a> NearSide<'a> {
         let stream =
             sockets::connect_lane(far, &self.config.options).map_err(|error| error.to_string())?;
         let socket = LaneSocket::connecting(stream, tls, preamble, Arc::clone(self.counters));
-        let greeting = [&PREFACE.encode()[..], &hello.encode()].concat();
+        let preface = Preface { carries: Carries::ManyFlows, compresses: self.config.compresses };
+        let greeting = [&preface.encode()[..], &hello.encode()].concat();
         let mut link = Link::new(socket, far, &greeting, GREETING_BYTES, engine.now);
         if !self.has_begun && self.config.far.len() > 1 {
             link.timeout = ADDRESS_TIMEOUT;
@@ -189,6 +191,7 @@ impl<'a> NearSide<'a> {
             Verdict::Unknown => return Err("the far box no longer has the session".to_owned()),
             Verdict::Busy => return Err("the far box has too many sessions".to_owned()),
         }
+        self.agree_on_compression(preface, session, engine)?;
         let Some(live) = engine.session(session) else { return Ok(None) };
         live.session.resume(welcome.resumes_at).map_err(|error| error.to_string())?;
         Ok(welcome.udt)
@@ -223,6 +226,33 @@ impl<'a> NearSide<'a> {
         self.udt_at = engine.now + UDT_PAUSE;
         (self.report)(Event::UdtBlocked { far, why: why.to_owned() });
     }
+
+    /// Takes what far says of compression on the first connection of the session, which holds for all.
+    fn agree_on_compression(
+        &self,
+        preface: Preface,
+        session: usize,
+        engine: &mut Engine,
+    ) -> Result<(), String> {
+        let agreed = self.config.compresses && preface.compresses;
+        let Some(live) = engine.session(session) else { return Ok(()) };
+        if self.has_begun {
+            let is_same = live.session.admits_compressed() == agreed;
+            return if is_same { Ok(()) } else { Err(OTHER_COMPRESSION.to_owned()) };
+        }
+        live.compresses = agreed;
+        if agreed {
+            live.session.admit_compressed();
+            return Ok(());
+        }
+        let flows: Vec<usize> = live.streams.values().copied().collect();
+        for flow in flows {
+            if let Some(flow) = engine.flow(flow) {
+                flow.local.to_lane.reduction = Reduction::default();
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Side for NearSide<'_> {
@@ -243,13 +273,17 @@ impl Side for NearSide<'_> {
             let stream = live.session.open(&local.target).map_err(|_| busy())?;
             // At most 16 KiB, which is the credit of a new stream.
             live.session.send(stream, &early).map_err(|_| busy())?;
-            Ok((session, stream))
+            Ok((session, stream, live.compresses))
         });
         match opened {
-            Ok((session, stream)) => {
-                local.to_lane.bytes += early.len() as u64;
-                local.to_lane.wan_bytes += early.len() as u64;
-                self.counters.to_lane.add(early.len());
+            Ok((session, stream, compresses)) => {
+                if !early.is_empty() {
+                    local.taken(early.len(), early.len(), engine.now);
+                    self.counters.to_lane.add(early.len());
+                    if compresses {
+                        local.to_lane.reduction.begin(&early);
+                    }
+                }
                 if self.flows > 0 {
                     self.counters.reused.increment();
                 }
@@ -313,6 +347,7 @@ impl Side for NearSide<'_> {
     fn connect_failed(&mut self, _flow: usize, _error: &io::Error, _engine: &mut Engine) {}
 
     fn flow_ended(&mut self, _flow: usize, summary: FlowSummary) {
+        self.counters.note_saved(saved_time(&summary, self.config.direct_rate));
         flow_ended(summary, self.counters, self.report);
     }
 
@@ -397,6 +432,7 @@ mod tests {
             options: LaneOptions::default(),
             timeouts: Timeouts::default(),
             max_flows: 100,
+            direct_rate: None,
             threads: 1,
         };
         let (counters, events) = (Arc::default(), Mutex::new(Vec::new()));

@@ -3,18 +3,15 @@
 use super::UNSENT_LIMIT;
 use super::engine::{Engine, Side};
 use super::live::Live;
-use super::mux_flow::{Progress, answer_refusal};
+use super::mux_flow::{Progress, Sending, answer_refusal};
 use crate::local_flow::{FlowEnd, Local, LocalFlow};
 use crate::relay::SCRATCH_BYTES;
 use lane::{Refusal, Role};
-use mux::session::Received;
-use mux::{Event, StreamId};
+use mux::{Event, Received, StreamId};
 use std::io::{self, Write};
 
 /// Rounds of a session before others have their turn.
 const MAX_ROUNDS: usize = 16;
-/// Bytes of a flow before others have their turn.
-const TURN_BYTES: usize = 32 << 10;
 
 impl Engine {
     /// Near: leaves the flows to far that wait for nothing but what their targets send.
@@ -93,6 +90,13 @@ impl Engine {
                         self.end_flow(flow_id, side);
                     }
                 }
+                Some(Event::Compressed(of_block)) => {
+                    let bytes = piece.get(piece.len().saturating_sub(of_block.count)..);
+                    let taken = self.take_block(id, of_block, bytes.unwrap_or_default(), side);
+                    if let Err(error) = taken {
+                        return self.end_session(id, &error.to_string(), side);
+                    }
+                }
                 Some(event) => self.act(id, event, side),
                 None => {}
             }
@@ -146,7 +150,7 @@ impl Engine {
             Event::End(stream) => {
                 let Some(flow_id) = of(stream, live) else { return live.session.end(stream) };
                 if let Some(flow) = self.flows.get(flow_id) {
-                    flow.local.to_local.has_end = true;
+                    flow.local.to_local.ended = Some(self.now);
                 }
                 self.wake(flow_id);
             }
@@ -163,7 +167,7 @@ impl Engine {
                     self.wake(flow);
                 }
             }
-            Event::Data(..) | Event::Pong => {}
+            Event::Data(..) | Event::Compressed(_) | Event::Pong => {}
         }
     }
 
@@ -208,9 +212,17 @@ impl Engine {
         let Some(live) = flow.session.and_then(|session| self.sessions.get(session)) else {
             return;
         };
-        let at_far = self.role == Role::Far;
-        let scratch = self.scratch.get_mut(..TURN_BYTES).unwrap_or_default();
-        match flow.take(&mut live.session, at_far, scratch, &self.counters, self.now) {
+        let link = live.link.and_then(|link| self.links.get(link));
+        let mut sending = Sending {
+            at_far: self.role == Role::Far,
+            compresses: live.compresses,
+            link: link.as_deref(),
+            scratch: &mut self.scratch,
+            codec: &mut self.codec,
+            counters: &self.counters,
+            now: self.now,
+        };
+        match flow.take(&mut live.session, &mut sending) {
             Progress::Waiting => {}
             Progress::Again => {
                 flow.is_queued = true;

@@ -9,6 +9,7 @@ use crate::event_loop::{EndedLane, Ending, EventLoop, Overdue, Report, Side, flo
 use crate::lane_socket::LaneSocket;
 use crate::local_flow::{FlowEnd, FlowSummary, Local, LocalFlow};
 use crate::relay::{LaneEnd, Notice, Relay, answer};
+use crate::saved::saved_time;
 use crate::sockets;
 use host::clock;
 use host::stop::StopFlag;
@@ -243,6 +244,7 @@ impl<'a> NearSide<'a> {
 
     fn ended(&self, summary: FlowSummary) {
         self.shares.flow_ended(self.thread);
+        self.counters.note_saved(saved_time(&summary, self.config.direct_rate));
         flow_ended(summary, self.counters, self.report);
     }
 

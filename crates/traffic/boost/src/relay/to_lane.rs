@@ -183,9 +183,7 @@ impl Relay {
 
     fn count(&mut self, bytes: usize, on_lane: usize, counters: &Counters, now: Instant) {
         if let Some(flow) = &mut self.flow {
-            flow.to_lane.bytes += bytes as u64;
-            flow.to_lane.wan_bytes += on_lane as u64;
-            flow.last_active = now;
+            flow.taken(bytes, on_lane, now);
         }
         counters.to_lane.add(bytes);
     }

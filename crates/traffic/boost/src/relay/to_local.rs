@@ -86,7 +86,7 @@ impl Relay {
             return Ok(None);
         }
         if flow.to_local.is_empty() {
-            let ends = flow.to_local.has_end && !flow.to_local.is_shut;
+            let ends = flow.to_local.ended.is_some() && !flow.to_local.is_shut;
             let Some(stream) = flow.connected().filter(|_| ends) else { return Ok(None) };
             // Fails if an RST has arrived, which is reported by itself.
             let _ = stream.shutdown(Shutdown::Write);
@@ -267,7 +267,7 @@ impl Relay {
             Message::Refused(refusal) => self.refused(refusal),
             Message::End => {
                 if let Some(flow) = &mut self.flow {
-                    flow.to_local.has_end = true;
+                    flow.to_local.ended = Some(tools.now);
                 }
             }
             Message::Reset => self.peer_reset(FlowEnd::PeerReset),

@@ -207,6 +207,7 @@ fn near_config(far: SocketAddr) -> NearConfig {
         options: LaneOptions::default(),
         timeouts: Timeouts::default(),
         max_flows: 20_000,
+        direct_rate: None,
         threads: 1,
     }
 }

@@ -171,6 +171,7 @@ impl Pair {
             options,
             timeouts: setup.timeouts,
             max_flows: setup.max_flows,
+            direct_rate: None,
             threads: 2,
         }));
         let socket = sockets::application_listener(loopback()).unwrap();

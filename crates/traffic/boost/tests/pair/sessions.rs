@@ -48,7 +48,7 @@ impl Middle {
     }
 
     /// Breaks what is open, and returns how many connections that were.
-    fn break_all(&self) -> usize {
+    pub(super) fn break_all(&self) -> usize {
         let all = std::mem::take(&mut *lock(&self.open));
         all.iter().for_each(|stream| {
             let _ = host::socket::set_reset_on_close(stream, true);

@@ -1,5 +1,9 @@
+mod compressed;
+mod resets;
+
 use super::*;
-use crate::{INITIAL_WINDOW, MAX_WINDOW};
+use crate::{BlockPiece, INITIAL_WINDOW, MAX_WINDOW};
+use lane::{Block, MAX_BLOCK};
 use proptest::prelude::*;
 
 fn target() -> Target {
@@ -29,11 +33,21 @@ struct Record {
 struct End {
     session: Session,
     records: HashMap<StreamId, Record>,
+    /// Of a block that has not arrived as a whole.
+    block: Vec<u8>,
+}
+
+/// A block of a test: a byte for eight that it decompresses to.
+fn compress(payload: &[u8]) -> (Block, Vec<u8>) {
+    let compressed: Vec<u8> = payload.chunks(8).map(|eight| eight[0]).collect();
+    (Block::new(compressed.len(), payload.len()).unwrap(), compressed)
 }
 
 impl End {
     fn new(role: Role) -> Self {
-        End { session: Session::new(role), records: HashMap::new() }
+        let mut session = Session::new(role);
+        session.admit_compressed();
+        End { session, records: HashMap::new(), block: Vec::new() }
     }
 
     /// Takes bytes of the connection.
@@ -57,6 +71,18 @@ impl End {
                     record.got += count;
                     record.unconsumed += count;
                 }
+                Some(Event::Compressed(BlockPiece { stream, block, count, left })) => {
+                    self.block.extend_from_slice(&input[used - count..used]);
+                    assert_eq!(self.block.len() + left, block.length());
+                    if left == 0 {
+                        let record = self.records.get_mut(&stream).unwrap();
+                        let expected = compress(&bytes(stream, record.got, block.size()));
+                        let got = (block, std::mem::take(&mut self.block));
+                        assert_eq!(got, expected, "lost, doubled or out of order");
+                        record.got += block.size();
+                        record.unconsumed += block.size();
+                    }
+                }
                 Some(Event::End(id)) => self.records.get_mut(&id).unwrap().has_end = true,
                 _ => {}
             }
@@ -68,6 +94,17 @@ impl End {
         let Some(record) = self.records.get_mut(&id) else { return };
         let count = count.min(self.session.may_send(id));
         self.session.send(id, &bytes(id, record.sent, count)).unwrap();
+        record.sent += count;
+    }
+
+    fn compress(&mut self, id: StreamId, count: usize) {
+        let Some(record) = self.records.get_mut(&id) else { return };
+        let count = count.min(self.session.may_send(id)).min(MAX_BLOCK);
+        if count < 2 {
+            return;
+        }
+        let (block, compressed) = compress(&bytes(id, record.sent, count));
+        self.session.send_compressed(id, block, &compressed).unwrap();
         record.sent += count;
     }
 
@@ -150,6 +187,7 @@ impl Pair {
 enum Step {
     Open,
     Send(usize, StreamId, usize),
+    Compress(usize, StreamId, usize),
     Consume(usize, StreamId, usize),
     End(usize, StreamId),
     Pass(usize, usize, usize),
@@ -160,6 +198,7 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         1 => Just(Step::Open),
         6 => (0..2_usize, 1..5_u32, 1..100_000_usize).prop_map(|(a, b, c)| Step::Send(a, b, c)),
+        3 => (0..2_usize, 1..5_u32, 2..100_000_usize).prop_map(|(a, b, c)| Step::Compress(a, b, c)),
         6 => (0..2_usize, 1..5_u32, 1..100_000_usize).prop_map(|(a, b, c)| Step::Consume(a, b, c)),
         1 => (0..2_usize, 1..5_u32).prop_map(|(a, b)| Step::End(a, b)),
         8 => (0..2_usize, 1..100_000_usize, 1..100_000_usize).prop_map(|(a, b, c)| Step::Pass(a, b, c)),
@@ -179,6 +218,7 @@ proptest! {
             match step {
                 Step::Open => drop(pair.open()),
                 Step::Send(end, id, count) => pair.ends[end].send(id, count),
+                Step::Compress(end, id, count) => pair.ends[end].compress(id, count),
                 Step::Consume(end, id, count) => pair.ends[end].consume(id, count),
                 Step::End(end, id) if pair.ends[end].session.may_send(id) > 0 => pair.ends[end].end(id),
                 Step::End(..) => {}
@@ -217,11 +257,18 @@ proptest! {
 /// A far end that gets frames, after one stream was opened and accepted.
 fn far_gets(frames: &[Frame]) -> Result<(), MuxError> {
     let mut session = Session::new(Role::Far);
+    session.admit_compressed();
+    takes(&mut session, frames)
+}
+
+fn takes(session: &mut Session, frames: &[Frame]) -> Result<(), MuxError> {
     let all = [&[Frame::Open(1, target())], frames].concat();
     for frame in all {
         let mut input = frame.encode();
-        if let Frame::Data(_, count) = frame {
-            input.resize(input.len() + count, 0);
+        match frame {
+            Frame::Data(_, count) => input.resize(input.len() + count, 0),
+            Frame::Compressed(_, block) => input.resize(input.len() + block.length(), 0),
+            _ => {}
         }
         let mut rest = &input[..];
         while !rest.is_empty() {
@@ -238,9 +285,18 @@ fn far_gets(frames: &[Frame]) -> Result<(), MuxError> {
 #[test]
 fn what_a_peer_may_not_do_ends_the_session() {
     let window = usize::try_from(INITIAL_WINDOW).unwrap();
+    let block = |size| Frame::Compressed(1, Block::new(1, size).unwrap());
+    assert_eq!(far_gets(&[block(window), Frame::End(1), Frame::Ping]), Ok(()));
     assert_eq!(far_gets(&[Frame::Data(1, window), Frame::End(1), Frame::Ping]), Ok(()));
     for (frames, error) in [
         (vec![Frame::Data(1, window), Frame::Data(1, 1)], MuxError::CreditExceeded),
+        // It is the size that counts, of however few bytes.
+        (vec![block(window + 1)], MuxError::CreditExceeded),
+        (vec![block(MAX_BLOCK)], MuxError::CreditExceeded),
+        (vec![block(window), block(2)], MuxError::CreditExceeded),
+        (vec![block(window), Frame::Data(1, 1)], MuxError::CreditExceeded),
+        (vec![Frame::End(1), block(2)], MuxError::OutOfOrder),
+        (vec![Frame::Compressed(2, Block::new(1, 2).unwrap())], MuxError::UnknownStream),
         (vec![Frame::Credit(1, u64::MAX)], MuxError::Credit),
         (vec![Frame::Credit(1, MAX_WINDOW + 1)], MuxError::Credit),
         (vec![Frame::Credit(1, INITIAL_WINDOW - 1)], MuxError::Credit),
@@ -373,123 +429,4 @@ fn a_stream_that_is_over_is_forgotten_and_a_late_credit_is_no_error() {
         assert_eq!(end.session.active, 0);
     }
     assert_eq!(pair.ends[1].session.receive(&late).unwrap().event, None);
-}
-
-#[test]
-fn an_aborted_stream_discards_what_still_arrives() {
-    let mut pair = Pair::new();
-    let id = pair.open();
-    pair.settle();
-    pair.ends[1].send(id, 16 << 10);
-    pair.ends[0].session.reset(id);
-    pair.pass(1, usize::MAX, usize::MAX);
-    pair.pass(0, usize::MAX, usize::MAX);
-    pair.ends[1].session.reset(id);
-    pair.pass(1, usize::MAX, usize::MAX);
-    for end in &pair.ends {
-        assert!(end.session.streams.is_empty() && end.session.active == 0);
-    }
-}
-
-/// What the frames of one end lead to at the other.
-fn events(from: &mut Session, to: &mut Session) -> Vec<Event> {
-    let mut events = Vec::new();
-    while from.unsent() > 0 {
-        let input = from.outgoing().to_vec();
-        from.transmitted(input.len());
-        let mut rest = &input[..];
-        while !rest.is_empty() {
-            let received = to.receive(rest).unwrap();
-            rest = &rest[received.used..];
-            events.extend(received.event);
-        }
-    }
-    events
-}
-
-#[test]
-fn a_reset_after_the_end_of_a_direction_is_passed_on_once() {
-    for of_near in [true, false] {
-        let mut pair = Pair::new();
-        let id = pair.open();
-        pair.settle();
-        let [near, far] = &mut pair.ends;
-        let (one, other) = if of_near { (near, far) } else { (far, near) };
-        let (one, other) = (&mut one.session, &mut other.session);
-        one.send(id, &[0; 1000]).unwrap();
-        one.end(id);
-        assert_eq!(events(one, other), [Event::Data(id, 1000), Event::End(id)]);
-        other.send(id, &[0; 1000]).unwrap();
-        // The other end has not delivered what it got.
-        one.reset(id);
-        one.reset(id);
-        assert_eq!(events(one, other), [Event::Reset(id)]);
-        other.reset(id);
-        assert_eq!(events(other, one), [Event::Data(id, 1000), Event::Reset(id)]);
-        one.reset(id);
-        assert_eq!(events(one, other), []);
-        for session in [one, other] {
-            assert!(session.streams.is_empty() && session.active == 0 && session.borrowed == 0);
-        }
-    }
-}
-
-#[test]
-fn a_reset_that_crosses_the_end_of_the_other_direction_is_no_error() {
-    for is_delivered in [true, false] {
-        let mut pair = Pair::new();
-        let id = pair.open();
-        pair.settle();
-        let [near, far] = &mut pair.ends;
-        let (near, far) = (&mut near.session, &mut far.session);
-        near.send(id, &[0; 1000]).unwrap();
-        near.end(id);
-        assert_eq!(events(near, far), [Event::Data(id, 1000), Event::End(id)]);
-        if is_delivered {
-            far.consumed(id, 1000);
-        }
-        near.reset(id);
-        far.end(id);
-        // Far has nothing left of a stream that was delivered as a whole.
-        let expected = if is_delivered { vec![] } else { vec![Event::Reset(id)] };
-        assert_eq!(events(near, far), expected);
-        assert_eq!(events(far, near), [Event::End(id)]);
-        for session in [near, far] {
-            assert!(session.streams.is_empty() && session.active == 0);
-        }
-    }
-}
-
-#[test]
-fn a_near_that_takes_nothing_more_has_far_end_its_direction() {
-    let mut pair = Pair::new();
-    let id = pair.open();
-    pair.settle();
-    let [near, far] = &mut pair.ends;
-    near.session.stop_sending(id);
-    assert_eq!(near.session.unsent(), 0, "its own direction has not ended");
-    near.session.end(id);
-    near.session.stop_sending(id);
-    far.session.send(id, &[0; 1000]).unwrap();
-    let mut input = near.transmit(usize::MAX);
-    let mut events = Vec::new();
-    while !input.is_empty() {
-        let received = far.session.receive(&input).unwrap();
-        events.extend(received.event);
-        input.drain(..received.used);
-    }
-    assert_eq!(events, [Event::End(id), Event::StopSending(id)]);
-    far.session.end(id);
-    // One that is late is no error.
-    assert_eq!(far.session.receive(&Frame::StopSending(id).encode()).unwrap().event, None);
-    let input = far.transmit(usize::MAX);
-    near.records.clear();
-    let mut rest = &input[..];
-    while !rest.is_empty() {
-        let received = near.session.receive(rest).unwrap();
-        rest = &rest[received.used..];
-    }
-    for end in &pair.ends {
-        assert!(end.session.streams.is_empty() && end.session.active == 0);
-    }
 }

@@ -10,6 +10,7 @@ use host::supervisor;
 use longhaul::boost::{self, Forward, GatewaySettings, NearRequest, ProxySettings};
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use units::BitRate;
 
 /// Accept connections of applications and carry them to the far box
 ///
@@ -54,9 +55,9 @@ pub(super) struct NearArgs {
     lanes: u32,
     /// Carry all flows over one connection, resumed if it breaks
     ///
-    /// Without it, a flow is reset when its connection between the boxes breaks. Flows are not
-    /// compressed, and encryption and relaying use one core.
-    #[arg(long, conflicts_with = "compress", help_heading = "Between the boxes")]
+    /// Without it, a flow is reset when its connection between the boxes breaks. Compression,
+    /// encryption and relaying use one core.
+    #[arg(long, help_heading = "Between the boxes")]
     mux: bool,
     /// Carry it over UDT, if UDP reaches the far box
     ///
@@ -65,6 +66,12 @@ pub(super) struct NearArgs {
     /// the flows, and UDP is tried again after ten minutes.
     #[arg(long, requires = "mux", help_heading = "Between the boxes")]
     udt: bool,
+    /// Goodput without the boxes, for the time saved in boost status
+    ///
+    /// As boost plan or boost verify printed it. Without it, boost status counts the round trips of
+    /// slow start that new connections would have taken.
+    #[arg(long, value_name = "RATE", help_heading = "Output")]
+    direct_rate: Option<BitRate>,
     #[command(flatten)]
     common: BoxArgs,
 }
@@ -107,6 +114,7 @@ pub(super) fn run(args: &NearArgs, console: &mut Console) -> Outcome {
         lanes: args.lanes,
         mux: args.mux,
         udt: args.udt,
+        direct_rate: args.direct_rate,
         settings: args.common.settings(),
     };
     request.check()?;

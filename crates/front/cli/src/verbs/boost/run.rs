@@ -11,7 +11,7 @@ use report::untrusted;
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use units::ByteCount;
+use units::{BitRate, ByteCount};
 
 /// Run a program whose TCP connections go through a pair of boxes
 ///
@@ -31,6 +31,11 @@ pub(super) struct RunArgs {
     /// ADDRESS:PORT listens on another address.
     #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = host::address::parse_listen)]
     metrics: Option<SocketAddr>,
+    /// Goodput without the boxes, for the time saved in boost status
+    ///
+    /// As boost plan or boost verify printed it.
+    #[arg(long, value_name = "RATE")]
+    direct_rate: Option<BitRate>,
     /// Write what was carried to FILE, as JSON
     #[arg(long, value_name = "FILE")]
     report: Option<OutputPath>,
@@ -94,7 +99,7 @@ pub(super) struct ProgramArgs {
     #[arg(long, conflicts_with = "solo")]
     compress: bool,
     /// Carry all flows over one connection, resumed if it breaks
-    #[arg(long, conflicts_with_all = ["solo", "compress"])]
+    #[arg(long, conflicts_with = "solo")]
     mux: bool,
     /// Carry it over UDT, if UDP reaches the far box
     #[arg(long, requires = "mux")]
@@ -118,6 +123,7 @@ impl ProgramArgs {
             lanes: self.lanes,
             mux: self.mux,
             udt: self.udt,
+            direct_rate: None,
             settings: BoxSettings {
                 key_files: self.key_file.iter().cloned().collect(),
                 insecure: self.insecure,
@@ -133,6 +139,7 @@ impl ProgramArgs {
 pub(super) fn run(args: &RunArgs) -> Outcome {
     let mut request = args.boxes.request(&args.command);
     request.settings.metrics = args.metrics;
+    request.direct_rate = args.direct_rate;
     request.check()?;
     inside::sandbox(|| {
         let document = program::run(&request, &mut say)?;

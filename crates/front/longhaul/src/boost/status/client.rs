@@ -149,6 +149,7 @@ mod tests {
             options: ::boost::LaneOptions::default(),
             timeouts: ::boost::Timeouts::default(),
             max_flows: 1,
+            direct_rate: None,
             threads: 1,
         }))
     }

@@ -3,6 +3,7 @@
 use crate::metrics::Page;
 use ::boost::NotBoosted;
 use record::{BoxRole, BoxStatus, NotBoostedCount};
+use units::BitRate;
 
 /// A family of metrics: its name, kind and help, and its samples.
 struct Family {
@@ -87,6 +88,9 @@ static FAMILIES: [Family; 8] = [
 const INFO: &str = "longhaul_boost_info";
 /// The family whose label is the reason.
 const NOT_BOOSTED: &str = "longhaul_boost_not_boosted_total";
+/// Those of a box at the applications.
+const SAVED: &str = "longhaul_boost_saved_seconds_total";
+const DIRECT_RATE: &str = "longhaul_boost_direct_rate_bits_per_second";
 const CPU: &str = "process_cpu_seconds_total";
 const START: &str = "process_start_time_seconds";
 
@@ -104,6 +108,14 @@ pub(super) fn write(of: &BoxStatus) -> String {
     page.family(NOT_BOOSTED, "counter", "Connections that were not boosted, by reason.");
     for NotBoostedCount { reason, count } in &of.not_boosted {
         page.sample(NOT_BOOSTED, &[("reason", reason)], *count as f64);
+    }
+    if let Some(saved) = of.saved_s {
+        page.family(SAVED, "counter", "Time that flows were spared, at least, in seconds.");
+        page.sample(SAVED, &[], saved);
+    }
+    if let Some(rate) = of.direct_rate_bps {
+        page.family(DIRECT_RATE, "gauge", "Goodput of a direct transfer, as it was given.");
+        page.sample(DIRECT_RATE, &[], rate.as_f64());
     }
     page.family(CPU, "counter", "CPU time of the process, in seconds.");
     page.sample(CPU, &[], of.cpu_s);
@@ -126,6 +138,8 @@ pub(super) fn read(name: String, page: &str) -> Result<BoxStatus, &'static str> 
     for (name, label, value) in samples() {
         match (name, label) {
             (CPU, None) => status.cpu_s = value,
+            (SAVED, None) => status.saved_s = Some(value),
+            (DIRECT_RATE, None) => status.direct_rate_bps = Some(BitRate::from_bps_f64(value)),
             (START, None) => status.started_unix_s = value,
             (NOT_BOOSTED, Some(("reason", text))) => {
                 let known = NotBoosted::ALL.iter().find(|one| one.name() == text);
@@ -165,6 +179,7 @@ fn sample(line: &str) -> Option<(&str, Option<Label<'_>>, f64)> {
 mod tests {
     use super::*;
     use ::boost::Totals;
+    use std::time::Duration;
 
     fn status() -> BoxStatus {
         let mut totals = Totals {
@@ -178,6 +193,7 @@ mod tests {
             wan_sent: 1_000_100_000,
             wan_received: 99,
             udp_refused: 12,
+            saved: Duration::from_millis(12_400),
             ..Totals::default()
         };
         totals.not_boosted[4] = 6;
@@ -187,8 +203,17 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
+        let near = BoxStatus {
+            role: BoxRole::Near,
+            saved_s: Some(12.4),
+            direct_rate_bps: Some("3.03mbit".parse().unwrap()),
+            ..status()
+        };
+        assert_eq!(read("n".to_owned(), &write(&near)).unwrap(), near);
         let page = write(&status());
         assert_eq!(read("n".to_owned(), &page).unwrap(), status());
+        assert!(!page.contains("saved"), "far does not know it");
+        let page = write(&near);
         assert!(
             page.contains("longhaul_boost_not_boosted_total{reason=\"not_allowed\"} 6\n"),
             "{page}"

@@ -10,6 +10,7 @@ use record::{BoxRole, BoxStatus};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
+use units::BitRate;
 
 /// Time for one line to a client of the control socket.
 const SEND_TIMEOUT: Duration = Duration::from_secs(2);
@@ -21,17 +22,28 @@ const MISDIRECTED: &str = "This host name is not allowed. Use the box's IP addre
 /// A box whose totals can be read.
 pub(in crate::boost) trait Observed: Send + Sync + 'static {
     fn totals(&self) -> Totals;
+
+    /// The goodput that its saved time compares with.
+    fn direct_rate(&self) -> Option<BitRate>;
 }
 
 impl Observed for Near {
     fn totals(&self) -> Totals {
         Near::totals(self)
     }
+
+    fn direct_rate(&self) -> Option<BitRate> {
+        Near::direct_rate(self)
+    }
 }
 
 impl Observed for Far {
     fn totals(&self) -> Totals {
         Far::totals(self)
+    }
+
+    fn direct_rate(&self) -> Option<BitRate> {
+        None
     }
 }
 
@@ -59,6 +71,7 @@ impl Serving {
             let name = name.clone();
             move || BoxStatus {
                 started_unix_s: began,
+                direct_rate_bps: of.direct_rate(),
                 cpu_s: cpu::this_process().map(|cpu| cpu.total().as_secs_f64()).unwrap_or_default(),
                 ..figures::of(name.clone(), role, &of.totals())
             }

@@ -1,6 +1,7 @@
 use super::super::UNSENT_LIMIT;
 use super::*;
 use crate::lane_socket::LaneSocket;
+use lane::{Block, Reduction};
 use mux::{Session, SessionId};
 use std::fs::File;
 use std::io::{Read, Write};
@@ -88,6 +89,20 @@ impl Stage {
         engine.add_link(link, &mut self.side)
     }
 
+    /// Near: the other end of a session, which has accepted its streams.
+    fn peer(&mut self, session: usize) -> Session {
+        let mut far = Session::new(Role::Far);
+        let mut opens = self.engine().session(session).unwrap().session.outgoing().to_vec();
+        while !opens.is_empty() {
+            let received = far.receive(&opens).unwrap();
+            opens.drain(..received.used);
+            if let Some(mux::Event::Open(stream, _)) = received.event {
+                far.opened(stream).unwrap();
+            }
+        }
+        far
+    }
+
     fn process(&mut self, session: usize, input: &[u8]) {
         self.prepared.engine.process(session, input, &mut self.side);
     }
@@ -127,7 +142,8 @@ fn data_and_fin_that_are_held_are_delivered_as_the_session_ends() {
         let session = stage.session();
         let (id, mut application) = stage.flow(session);
         let flow = stage.engine().flow(id).unwrap();
-        (flow.local.to_lane.has_fin, flow.local.to_local.has_end) = (true, true);
+        flow.local.to_lane.has_fin = true;
+        flow.local.to_local.ended = Some(clock::now());
         flow.local.to_local.queue.extend(b"abc");
         if is_broken {
             flow.local.connected().unwrap().shutdown(Shutdown::Write).unwrap();
@@ -154,7 +170,7 @@ fn a_session_that_may_not_send_delivers_all_the_same() {
     application.write_all(b"def").unwrap();
     let flow = stage.engine().flow(id).unwrap();
     flow.local.to_local.queue.extend(b"abc");
-    flow.local.to_local.has_end = true;
+    flow.local.to_local.ended = Some(clock::now());
     stage.round();
     let mut got = Vec::new();
     application.read_to_end(&mut got).unwrap();
@@ -176,13 +192,7 @@ fn a_flow_whose_socket_takes_nothing_ends_as_data_arrives() {
     let flow = stage.engine().flow(id).unwrap();
     let stream = flow.stream;
     flow.local.connected().unwrap().shutdown(Shutdown::Write).unwrap();
-    let mut far = Session::new(Role::Far);
-    let mut opens = stage.engine().session(session).unwrap().session.outgoing().to_vec();
-    while !opens.is_empty() {
-        let used = far.receive(&opens).unwrap().used;
-        opens.drain(..used);
-    }
-    far.opened(stream).unwrap();
+    let mut far = stage.peer(session);
     far.send(stream, b"abc").unwrap();
     stage.process(session, far.outgoing());
     assert_eq!(stage.side.ended, [(id, FlowEnd::LocalReset)]);
@@ -236,4 +246,58 @@ fn no_connection_is_counted_once_a_box_has_stopped() {
     assert_eq!(active(&prepared.engine), 1);
     prepared.engine.stop(side);
     assert_eq!(active(&prepared.engine), 0);
+}
+
+#[test]
+fn a_block_that_arrives_in_pieces_is_delivered_once() {
+    let text = b"flow of the near box: 7919 bytes\n".repeat(40);
+    for piece in [1, 7, usize::MAX] {
+        let mut stage = Stage::new(Role::Near);
+        let session = stage.session();
+        let (id, mut application) = stage.flow(session);
+        let stream = stage.engine().flow(id).unwrap().stream;
+        let mut far = stage.peer(session);
+        far.admit_compressed();
+        stage.engine().session(session).unwrap().session.admit_compressed();
+        let mut codec = BlockCodec::new();
+        for _ in 0..2 {
+            let (block, bytes) = codec.compress(&mut Reduction::default(), &text).unwrap();
+            far.send_compressed(stream, block, bytes).unwrap();
+        }
+        far.end(stream);
+        let sent = far.outgoing().to_vec();
+        for bytes in sent.chunks(piece.min(sent.len())) {
+            stage.process(session, bytes);
+        }
+        stage.round();
+        let mut got = Vec::new();
+        application.read_to_end(&mut got).unwrap();
+        assert_eq!(got, text.repeat(2));
+        let flow = &stage.engine().flow(id).unwrap().local;
+        assert!(flow.to_local.wan_bytes * 4 < flow.to_local.bytes, "{}", flow.to_local.wan_bytes);
+        assert!(stage.engine().session(session).unwrap().block.is_empty());
+    }
+}
+
+#[test]
+fn a_corrupt_block_ends_its_session_unless_nobody_takes_it() {
+    for is_taken in [true, false] {
+        let mut stage = Stage::new(Role::Near);
+        let session = stage.session();
+        let (id, _application) = stage.flow(session);
+        let (other, _) = stage.flow(session);
+        let stream = stage.engine().flow(id).unwrap().stream;
+        let mut far = stage.peer(session);
+        far.admit_compressed();
+        stage.engine().session(session).unwrap().session.admit_compressed();
+        far.send_compressed(stream, Block::new(3, 1000).unwrap(), b"abc").unwrap();
+        if !is_taken {
+            let Stage { prepared, side, .. } = &mut stage;
+            prepared.engine.abort_flow(id, FlowEnd::IdleTimeout, side);
+        }
+        stage.process(session, far.outgoing());
+        let ends: Vec<_> = stage.side.ended.iter().map(|(flow, _)| *flow).collect();
+        assert_eq!(stage.engine().session(session).is_some(), !is_taken, "{ends:?}");
+        assert_eq!(ends.contains(&other), is_taken);
+    }
 }

@@ -81,6 +81,7 @@ impl Stage {
             options: LaneOptions::default(),
             timeouts: Timeouts::default(),
             max_flows: 1000,
+            direct_rate: None,
             threads: 1,
         }));
         let events: &'static Events = Box::leak(Box::default());
