@@ -41,8 +41,10 @@ pub struct NearConfig {
     pub key: Option<PairKey>,
     /// Lanes that are kept ready.
     pub lanes: usize,
-    /// Carry all flows over one connection, which is replaced when it breaks, instead of lanes.
+    /// Carry all flows over connections that are replaced when they break, instead of lanes.
     pub mux: bool,
+    /// Connections that carry the flows with `mux`; `None`: as many as capped buffers make necessary.
+    pub connections: Option<usize>,
     /// Compress on lanes whose far box does as well.
     pub compresses: bool,
     /// Settings of their sockets.

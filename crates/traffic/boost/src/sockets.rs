@@ -1,6 +1,7 @@
 //! Sockets of both boxes: towards applications and targets, and between the boxes.
 
 use crate::BoostError;
+use crate::lane_buffers::{self, GrantedBuffers};
 use host::address::canonical;
 use host::{socket, tcp_info};
 use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, TcpKeepalive, Type};
@@ -74,8 +75,7 @@ fn prepare_lane(socket: &Socket, options: &LaneOptions) -> Result<(), BoostError
     }
     let set = || -> io::Result<()> {
         if let Some(size) = options.buffer {
-            socket::set_send_buffer(socket, size)?;
-            socket::set_receive_buffer(socket, size)?;
+            lane_buffers::set(socket, size)?;
         }
         socket::set_unsent_limit(socket, Some(UNSENT_LIMIT))?;
         socket::set_reset_on_close(socket, true)?;
@@ -94,11 +94,7 @@ pub fn check_lane_options(options: &LaneOptions) -> Result<Option<ByteCount>, Bo
     let socket = stream_socket(any).map_err(BoostError::Socket)?;
     prepare_lane(&socket, options)?;
     let Some(asked) = options.buffer else { return Ok(None) };
-    let granted = || -> io::Result<ByteCount> {
-        let receive = socket::receive_buffer(&socket)?;
-        Ok(socket::set_send_buffer(&socket, asked)?.min(receive))
-    };
-    let granted = granted().map_err(BoostError::Socket)?;
+    let (_, granted) = GrantedBuffers::of(&socket).map_err(BoostError::Socket)?.least();
     Ok((granted < asked).then_some(granted))
 }
 

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 /// Bytes after which their arrival is acknowledged.
 const ACK_INTERVAL: u64 = 64 << 10;
 /// Frames without payload that are kept beyond [`REPLAY_LIMIT`].
-const CONTROL_LIMIT: usize = 1 << 20;
+pub(crate) const CONTROL_LIMIT: usize = 1 << 20;
 
 /// The reason that a session ends: the peer is not one of the protocol, or this end made a mistake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -42,6 +42,12 @@ pub enum MuxError {
     /// An offset beyond what was sent.
     #[error("the peer acknowledged more than was sent")]
     Forwards,
+    /// Not a chunk of the session's bytes.
+    #[error("the peer sent a malformed chunk")]
+    Chunk,
+    /// Bytes so far ahead that the peer cannot have kept them.
+    #[error("the peer sent bytes too far ahead")]
+    Ahead,
     /// Too much is kept for a peer that acknowledges nothing.
     #[error("the peer does not acknowledge what it gets")]
     Unacknowledged,
@@ -133,7 +139,7 @@ impl Session {
         self.received
     }
 
-    /// A new connection has begun; the peer has received this much.
+    /// A new connection has begun, the only one; the peer has received this much.
     ///
     /// # Errors
     /// Less than it has acknowledged, or more than it was sent.
@@ -141,19 +147,30 @@ impl Session {
         self.log.resume(offset)
     }
 
-    /// Bytes that the connection has not been given yet.
+    /// A connection has broken: what was not acknowledged goes to the others again.
+    pub fn rewind(&mut self) {
+        self.log.rewind();
+    }
+
+    /// The offset of [`Session::outgoing`].
+    #[must_use]
+    pub const fn offset(&self) -> u64 {
+        self.log.offset()
+    }
+
+    /// Bytes that no connection has been given yet, or not again.
     #[must_use]
     pub fn unsent(&self) -> usize {
         self.log.unsent()
     }
 
-    /// The next bytes for the connection.
+    /// The next bytes for a connection.
     #[must_use]
     pub fn outgoing(&self) -> &[u8] {
         self.log.next()
     }
 
-    /// The connection was given so many bytes.
+    /// A connection was given so many bytes.
     pub fn transmitted(&mut self, count: usize) {
         self.log.sent(count);
     }

@@ -4,12 +4,13 @@ use crate::address_share::ShareTicket;
 use crate::keys::KeyId;
 use crate::lane_socket::LaneSocket;
 use host::edge_poller::Edge;
+use mux::ChunkReader;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 /// Timeout of a connection until both ends have greeted.
 const GREETING_TIMEOUT: Duration = Duration::from_secs(10);
-/// Interval of `Ping`, and the silence after which a connection is given up.
+/// Interval of signs of life, and the silence after which a connection is given up.
 pub(super) const PING_INTERVAL: Duration = Duration::from_secs(10);
 const SILENCE_TIMEOUT: Duration = Duration::from_secs(25);
 
@@ -23,6 +24,10 @@ pub(crate) struct Link {
     pub(super) share: Option<ShareTicket>,
     /// The session that it carries.
     pub(super) session: Option<usize>,
+    /// Near: it is to carry its session beside others.
+    pub(super) is_additional: bool,
+    /// What it carries of the session.
+    pub(super) chunks: ChunkReader,
     greeting: Vec<u8>,
     /// Bytes of the peer's greeting.
     wanted: usize,
@@ -31,7 +36,7 @@ pub(crate) struct Link {
     /// Time until its greeting.
     pub(super) timeout: Duration,
     pub(super) last_heard: Instant,
-    pub(super) last_ping: Instant,
+    pub(super) last_keepalive: Instant,
     /// It is closed once what is queued was sent.
     pub(super) ends: bool,
 }
@@ -52,13 +57,15 @@ impl Link {
             key: None,
             share: None,
             session: None,
+            is_additional: false,
+            chunks: ChunkReader::default(),
             greeting: Vec::new(),
             wanted,
             has_failed: false,
             since: now,
             timeout: GREETING_TIMEOUT,
             last_heard: now,
-            last_ping: now,
+            last_keepalive: now,
             ends: false,
         }
     }

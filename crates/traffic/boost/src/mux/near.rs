@@ -1,6 +1,7 @@
 //! Near's sessions: opens streams for flows, and connects again when a connection breaks.
 
 use super::RESUME_TIMEOUT;
+use super::connections::Connections;
 use super::engine::{Engine, Side};
 use super::link::Link;
 use super::live::Live;
@@ -8,6 +9,7 @@ use super::mux_flow::answer_refusal;
 use crate::counters::Counters;
 use crate::event::Event;
 use crate::event_loop::{Report, flow_ended};
+use crate::lane_buffers::GrantedBuffers;
 use crate::lane_socket::LaneSocket;
 use crate::local_flow::{FlowEnd, FlowSummary, Local, LocalFlow};
 use crate::near::{ADDRESS_TIMEOUT, NearConfig, NewFlow};
@@ -15,11 +17,12 @@ use crate::{Timeouts, sockets};
 use host::clock;
 use host::stop::StopFlag;
 use lane::{Carries, Preface, Refusal, Role, Target};
-use mux::{Hello, Session, SessionId, Verdict, Welcome};
+use mux::{Attachment, Hello, Session, SessionId, Verdict, Welcome};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use units::ByteCount;
 
 /// Pauses between attempts to connect.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -30,7 +33,7 @@ const BEGIN_TIMEOUT: Duration = Duration::from_secs(10);
 const GREETING_BYTES: usize = Preface::BYTES + Welcome::BYTES;
 const PREFACE: Preface = Preface { carries: Carries::ManyFlows, compresses: false };
 
-/// The session of near, and its next connection.
+/// The session of near, and its next connections.
 pub(crate) struct NearSide<'a> {
     config: &'a NearConfig,
     counters: &'a Arc<Counters>,
@@ -42,7 +45,7 @@ pub(crate) struct NearSide<'a> {
     has_begun: bool,
     /// Flows of the session so far.
     flows: u64,
-    link: Option<usize>,
+    connections: Connections,
     pause: Duration,
     retry_at: Instant,
     /// Index of the address of far that is tried next.
@@ -67,7 +70,7 @@ impl<'a> NearSide<'a> {
             session: None,
             has_begun: false,
             flows: 0,
-            link: None,
+            connections: Connections::new(config.connections, clock::now()),
             pause: FIRST_PAUSE,
             retry_at: clock::now(),
             address: 0,
@@ -95,22 +98,44 @@ impl<'a> NearSide<'a> {
         Ok(session)
     }
 
-    /// Begins a connection, unless one is there or a pause is on.
+    /// Connections that carry the session.
+    fn attached(&self, engine: &mut Engine) -> usize {
+        let live = self.session.and_then(|session| engine.session(session));
+        live.map_or(0, |live| live.links.len())
+    }
+
+    /// Begins a connection, unless one is there or a pause is on; those beside it that are missing.
     fn connect(&mut self, engine: &mut Engine) {
-        if self.link.is_some() || engine.now < self.retry_at {
-            return;
-        }
+        let (attached, pending) = (self.attached(engine), engine.unattached().len());
         let far = self.address();
-        if let Err(why) = self.try_connect(far, engine) {
+        if attached > 0 {
+            for _ in 0..self.connections.missing(attached + pending, engine.now) {
+                if self.try_connect(far, true, engine).is_err() {
+                    return self.connections.lost(Duration::ZERO, engine.now);
+                }
+            }
+        } else if pending == 0
+            && engine.now >= self.retry_at
+            && let Err(why) = self.try_connect(far, false, engine)
+        {
             self.unreachable(far, &why, engine);
         }
     }
 
-    fn try_connect(&mut self, far: SocketAddr, engine: &mut Engine) -> Result<(), String> {
+    fn try_connect(
+        &mut self,
+        far: SocketAddr,
+        is_additional: bool,
+        engine: &mut Engine,
+    ) -> Result<(), String> {
         let session = self.session(engine)?;
         let Some(live) = engine.session(session) else { return Ok(()) };
-        let resumes_at = self.has_begun.then(|| live.session.received());
-        let hello = Hello { session: live.id, resumes_at };
+        let attachment = match (is_additional, self.has_begun) {
+            (true, _) => Attachment::Additional,
+            (false, true) => Attachment::Resumed(live.session.received()),
+            (false, false) => Attachment::First,
+        };
+        let hello = Hello { session: live.id, attachment };
         let key = self.config.key.as_ref();
         let tls = key.map(crate::PairKey::client).transpose();
         let tls = tls.map_err(|error| error.to_string())?.map(Box::new);
@@ -120,15 +145,12 @@ impl<'a> NearSide<'a> {
         let socket = LaneSocket::connecting(stream, tls, preamble, Arc::clone(self.counters));
         let greeting = [&PREFACE.encode()[..], &hello.encode()].concat();
         let mut link = Link::new(socket, far, &greeting, GREETING_BYTES, engine.now);
+        link.is_additional = is_additional;
         if !self.has_begun && self.config.far.len() > 1 {
             link.timeout = ADDRESS_TIMEOUT;
         }
-        // It cannot be greeted or lost before it has connected.
-        self.link = engine.add_link(link, self);
-        if self.link.is_none() {
-            return Err("the system has no room for another connection".to_owned());
-        }
-        Ok(())
+        let has_room = engine.add_link(link, self).map(drop);
+        has_room.ok_or_else(|| "the system has no room for another connection".to_owned())
     }
 
     /// Goes on to the next address; after a pause once every address has failed. A session that has not
@@ -154,28 +176,39 @@ impl<'a> NearSide<'a> {
     fn drop_session(&mut self, why: &str, engine: &mut Engine) {
         let Some(session) = self.session.take() else { return };
         engine.end_session(session, why, self);
-        // One that has not begun to carry it.
-        if let Some(link) = self.link.take() {
+        self.close_unattached(why, engine);
+    }
+
+    /// Closes connections that have not begun to carry the session.
+    fn close_unattached(&mut self, why: &str, engine: &mut Engine) {
+        for link in engine.unattached() {
             engine.close_link(link, why, self);
         }
     }
 
-    /// Takes far's answer.
-    fn welcomed(&mut self, greeting: &[u8], engine: &mut Engine) -> Result<(), String> {
+    /// Takes far's answer. What far's kernel lets a connection hold.
+    fn welcomed(
+        &mut self,
+        greeting: &[u8],
+        is_additional: bool,
+        engine: &mut Engine,
+    ) -> Result<Option<ByteCount>, String> {
         let (preface, rest) = greeting.split_first_chunk().ok_or("it sent no preface")?;
         let preface = Preface::decode(*preface).map_err(|error| error.to_string())?;
         if preface.carries != Carries::ManyFlows {
             return Err("it does not carry many flows over one connection".to_owned());
         }
         let welcome = rest.try_into().ok().and_then(Welcome::decode).ok_or("it sent no answer")?;
-        let Some(session) = self.session else { return Ok(()) };
         match welcome.verdict {
             Verdict::Accepted => {}
             Verdict::Unknown => return Err("the far box no longer has the session".to_owned()),
             Verdict::Busy => return Err("the far box has too many sessions".to_owned()),
         }
-        let Some(live) = engine.session(session) else { return Ok(()) };
-        live.session.resume(welcome.resumes_at).map_err(|error| error.to_string())
+        let live = self.session.and_then(|session| engine.session(session));
+        if let Some(live) = live.filter(|_| !is_additional) {
+            live.session.resume(welcome.resumes_at).map_err(|error| error.to_string())?;
+        }
+        Ok(welcome.window_kib.map(|size| ByteCount::from_bytes(u64::from(size.get()) << 10)))
     }
 }
 
@@ -221,23 +254,39 @@ impl Side for NearSide<'_> {
     }
 
     fn greeted(&mut self, link: usize, greeting: &[u8], engine: &mut Engine) {
-        let Some(far) = engine.link(link).map(|link| link.peer) else { return };
-        if let Err(why) = self.welcomed(greeting, engine) {
-            engine.close_link(link, &why, self);
-            let had_begun = self.has_begun;
-            self.unreachable(far, &why, engine);
-            // One that has not begun may be taken at the next address.
-            if had_begun {
-                self.drop_session(&why, engine);
+        let Some(open) = engine.link(link) else { return };
+        let (far, is_additional) = (open.peer, open.is_additional);
+        let own = GrantedBuffers::of(&open.socket.stream).ok();
+        let of_far = match self.welcomed(greeting, is_additional, engine) {
+            Ok(of_far) => of_far,
+            Err(why) if is_additional => {
+                engine.close_link(link, &why, self);
+                return self.connections.lost(Duration::ZERO, engine.now);
             }
-            return;
-        }
+            Err(why) => {
+                engine.close_link(link, &why, self);
+                let had_begun = self.has_begun;
+                self.unreachable(far, &why, engine);
+                // One that has not begun may be taken at the next address.
+                if had_begun {
+                    self.drop_session(&why, engine);
+                }
+                return;
+            }
+        };
         let Some(session) = self.session else { return };
+        if is_additional {
+            return engine.attach_beside(session, link);
+        }
         (self.has_begun, self.pause, self.failed) = (true, FIRST_PAUSE, 0);
         if self.is_reached.replace(true) != Some(true) {
             (self.report)(Event::FarReached { far });
         }
         engine.attach(session, link, self);
+        if let Some(event) = self.connections.decide(self.config.options.buffer, own, of_far) {
+            (self.report)(event);
+        }
+        self.connect(engine);
     }
 
     fn open(&mut self, _flow: usize, _target: &Target, _engine: &mut Engine) {}
@@ -249,15 +298,19 @@ impl Side for NearSide<'_> {
     }
 
     fn link_lost(&mut self, link: &Link, why: &str, engine: &mut Engine) {
-        self.link = None;
         // A peer that is not one of the protocol has ended it.
         if self.session.is_some_and(|session| engine.session(session).is_none()) {
             self.session = None;
+            self.close_unattached(why, engine);
         }
-        if link.session.is_some() {
-            // The next one is connected at once.
+        if self.attached(engine) > 0 {
+            let lived = engine.now.saturating_duration_since(link.since);
+            self.connections.lost(lived, engine.now);
+        } else if link.session.is_some() {
+            // The next one is connected at once, as the only one.
             self.retry_at = engine.now;
-        } else if !link.is_greeted() {
+            self.close_unattached(why, engine);
+        } else if !link.is_greeted() && !link.is_additional {
             self.unreachable(link.peer, why, engine);
         }
     }
@@ -320,6 +373,7 @@ mod tests {
             key: None,
             lanes: 0,
             mux: true,
+            connections: None,
             compresses: false,
             options: LaneOptions::default(),
             timeouts: Timeouts::default(),
