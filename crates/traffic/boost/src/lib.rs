@@ -70,6 +70,7 @@ pub use keys::{FarKeys, PairKey};
 pub use lane_buffers::BufferKind;
 pub use lane::{HostName, InvalidTarget, Refusal, Target, TargetHost, Uncompressed};
 pub use local_flow::{FlowEnd, FlowSummary};
+pub use ::mux::MAX_CONNECTIONS;
 pub use mux::{CappedBuffer, RESUME_TIMEOUT};
 pub use near::{Listener, Near, NearConfig};
 pub use policy::DestinationPolicy;

@@ -51,8 +51,10 @@ pub struct ProgramRequest {
     pub ports: Vec<u16>,
     /// Connections to far that are kept ready.
     pub lanes: u32,
-    /// Carry all flows over one connection to far, which is resumed when it breaks.
+    /// Carry all flows over one session with far, which is resumed when its connections break.
     pub mux: bool,
+    /// Connections that carry the session; see [`NearRequest::connections`](super::NearRequest).
+    pub connections: Option<usize>,
     /// Settings of the near box.
     pub settings: BoxSettings,
 }
@@ -66,6 +68,7 @@ impl Default for ProgramRequest {
             ports: Vec::new(),
             lanes: 4,
             mux: false,
+            connections: None,
             settings: BoxSettings::default(),
         }
     }
@@ -80,7 +83,7 @@ impl ProgramRequest {
         if let Some(far) = &self.far {
             self.settings.check()?;
             far_address(far)?;
-            check_mux(self.mux, &self.settings)?;
+            check_mux(self.mux, self.connections, &self.settings)?;
         }
         if self.command.is_empty() {
             return Err(Problem::field(Field::Programs, "there is no program to run", ""));
@@ -123,6 +126,7 @@ pub fn run(
         key,
         lanes: usize::try_from(request.lanes).unwrap_or(usize::MAX),
         mux: request.mux && request.far.is_some(),
+        connections: request.connections,
         compresses: settings.compress && request.far.is_some(),
         options,
         timeouts: settings.timeouts(),

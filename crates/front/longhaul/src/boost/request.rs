@@ -1,7 +1,7 @@
 //! What a box is asked for.
 
 use super::ingress::{GatewaySettings, ProxySettings};
-use super::{MAX_LANE_BUFFER, PORT};
+use super::{MAX_CONNECTIONS, MAX_LANE_BUFFER, PORT};
 use crate::{Field, Problem};
 use ::boost::{AllowRule, Target, TargetHost, Timeouts};
 use serde::{Deserialize, Serialize};
@@ -91,8 +91,11 @@ pub struct NearRequest {
     pub gateway: Option<GatewaySettings>,
     /// Connections to far that are kept ready.
     pub lanes: u32,
-    /// Carry all flows over one connection to far, which is resumed when it breaks.
+    /// Carry all flows over one session with far, which is resumed when its connections break.
     pub mux: bool,
+    /// Connections that carry the session, 1 to [`MAX_CONNECTIONS`]; `None`: several where the kernel
+    /// caps buffers.
+    pub connections: Option<usize>,
     /// Settings of both boxes.
     pub settings: BoxSettings,
 }
@@ -107,6 +110,7 @@ impl Default for NearRequest {
             gateway: None,
             lanes: 4,
             mux: false,
+            connections: None,
             settings,
         }
     }
@@ -236,7 +240,7 @@ impl NearRequest {
         if self.settings.key_files.len() > 1 {
             return Err(Problem::field(Field::KeyFiles, "a near box has one key", "one file"));
         }
-        check_mux(self.mux, &self.settings)?;
+        check_mux(self.mux, self.connections, &self.settings)?;
         if self.lanes > 1024 {
             let message = format!("lanes: {} is out of range", self.lanes);
             return Err(Problem::field(Field::Lanes, message, "0 to 1024"));
@@ -245,8 +249,23 @@ impl NearRequest {
     }
 }
 
-/// Sessions are not compressed.
-pub(super) fn check_mux(mux: bool, settings: &BoxSettings) -> Result<(), Problem> {
+/// Sessions are not compressed, and only they have a number of connections.
+pub(super) fn check_mux(
+    mux: bool,
+    connections: Option<usize>,
+    settings: &BoxSettings,
+) -> Result<(), Problem> {
+    if let Some(count) = connections {
+        let accepted = format!("1 to {MAX_CONNECTIONS}, with mux");
+        if !mux {
+            let message = "without mux, each flow has a connection of its own";
+            return Err(Problem::field(Field::Connections, message, accepted));
+        }
+        if !(1..=MAX_CONNECTIONS).contains(&count) {
+            let message = format!("connections: {count} is out of range");
+            return Err(Problem::field(Field::Connections, message, accepted));
+        }
+    }
     if mux && settings.compress {
         let message = "flows of one connection are not compressed";
         return Err(Problem::field(Field::Compress, message, "lanes, without mux"));
@@ -338,10 +357,15 @@ mod tests {
             (NearRequest { far: "a:0".to_owned(), ..near.clone() }, Field::Far),
             (NearRequest { forwards: Vec::new(), ..near.clone() }, Field::Forward),
             (NearRequest { lanes: 1025, ..near.clone() }, Field::Lanes),
+            (NearRequest { connections: Some(1), ..near.clone() }, Field::Connections),
+            (NearRequest { mux: true, connections: Some(0), ..near.clone() }, Field::Connections),
+            (NearRequest { mux: true, connections: Some(17), ..near.clone() }, Field::Connections),
         ];
         for (request, field) in of_near {
             assert_eq!(request.check().unwrap_err().remedy.unwrap().field, field, "{request:?}");
         }
+        let several = NearRequest { mux: true, connections: Some(MAX_CONNECTIONS), ..near };
+        assert_eq!(several.check(), Ok(()));
         let far = FarRequest { settings: insecure, ..FarRequest::default() };
         assert_eq!(far.check(), Ok(()));
         let listen = SocketAddr::from(([0, 0, 0, 0], 1));

@@ -135,6 +135,7 @@ pub fn near(
         key,
         lanes: usize::try_from(request.lanes).unwrap_or(usize::MAX),
         mux: request.mux,
+        connections: request.connections,
         compresses: settings.compress,
         options,
         timeouts: settings.timeouts(),

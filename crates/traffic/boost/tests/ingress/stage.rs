@@ -201,6 +201,7 @@ fn near_config(far: SocketAddr) -> NearConfig {
         key: None,
         lanes: 2,
         mux: false,
+        connections: None,
         compresses: false,
         options: LaneOptions::default(),
         timeouts: Timeouts::default(),

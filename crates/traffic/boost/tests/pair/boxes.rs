@@ -20,6 +20,7 @@ pub(super) const LONG: Duration = Duration::from_secs(20);
 pub(super) struct Setup {
     pub(super) with_tls: bool,
     pub(super) mux: bool,
+    pub(super) connections: Option<usize>,
     /// Near, far.
     pub(super) compresses: [bool; 2],
     pub(super) lanes: usize,
@@ -40,6 +41,7 @@ impl Default for Setup {
         Setup {
             with_tls: false,
             mux: false,
+            connections: None,
             compresses: [false; 2],
             lanes: 0,
             timeouts,
@@ -158,6 +160,7 @@ impl Pair {
             key: setup.with_tls.then(|| PairKey::of_near(&near_key).unwrap()),
             lanes: setup.lanes,
             mux: setup.mux,
+            connections: setup.connections,
             compresses: setup.compresses[0],
             options,
             timeouts: setup.timeouts,

@@ -8,3 +8,4 @@ mod lanes;
 mod reduction;
 mod semantics;
 mod sessions;
+mod several_connections;

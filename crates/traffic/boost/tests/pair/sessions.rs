@@ -13,20 +13,20 @@ fn with_mux() -> [Setup; 2] {
 }
 
 /// Between near and far: passes bytes on until it is told to break its connections.
-struct Middle {
-    address: SocketAddr,
+pub(super) struct Middle {
+    pub(super) address: SocketAddr,
     listener: TcpListener,
     open: Arc<Mutex<Vec<TcpStream>>>,
 }
 
 impl Middle {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let listener = TcpListener::bind(loopback()).unwrap();
         let address = listener.local_addr().unwrap();
         Middle { address, listener, open: Arc::default() }
     }
 
-    fn start(&self, far: SocketAddr) {
+    pub(super) fn start(&self, far: SocketAddr) {
         let (listener, open) = (self.listener.try_clone().unwrap(), Arc::clone(&self.open));
         std::thread::spawn(move || {
             while let Ok((near, _)) = listener.accept() {
@@ -44,8 +44,18 @@ impl Middle {
     }
 
     /// Breaks what is open, and returns how many connections that were.
-    fn break_all(&self) -> usize {
-        let all = std::mem::take(&mut *lock(&self.open));
+    pub(super) fn break_all(&self) -> usize {
+        Self::break_these(&std::mem::take(&mut *lock(&self.open)))
+    }
+
+    /// Breaks the oldest connection that is open.
+    pub(super) fn break_one(&self) -> usize {
+        let mut open = lock(&self.open);
+        let oldest: Vec<TcpStream> = open.drain(..2.min(open.len())).collect();
+        Self::break_these(&oldest)
+    }
+
+    fn break_these(all: &[TcpStream]) -> usize {
         all.iter().for_each(|stream| {
             let _ = host::socket::set_reset_on_close(stream, true);
             let _ = stream.shutdown(Shutdown::Both);
@@ -59,7 +69,7 @@ fn byte(offset: usize) -> u8 {
     (offset.wrapping_mul(0x9e37_79b1) >> 13) as u8
 }
 
-fn send(mut stream: &TcpStream, count: usize) {
+pub(super) fn send(mut stream: &TcpStream, count: usize) {
     let bytes: Vec<u8> = (0..1 << 20).map(byte).collect();
     let mut left = count;
     while left > 0 {
@@ -71,7 +81,7 @@ fn send(mut stream: &TcpStream, count: usize) {
 }
 
 /// Reads to the end, and checks each byte; `each` is told how many have come.
-fn receive(mut stream: &TcpStream, count: usize, mut each: impl FnMut(usize)) {
+pub(super) fn receive(mut stream: &TcpStream, count: usize, mut each: impl FnMut(usize)) {
     let expected: Vec<u8> = (0..1 << 20).map(byte).collect();
     let (mut got, mut buffer) = (0, vec![0; 64 << 10]);
     loop {
@@ -193,11 +203,12 @@ fn a_session_whose_answer_was_lost_begins_again() {
     let id = [7; 16];
     drop(hello(&pair, 0, 0, id));
     let (mut stream, again) = hello(&pair, 0, 0, id);
-    assert_eq!(again[8..], [0; 16], "accepted, from the beginning");
+    assert_eq!((&again[8..12], &again[16..]), (&[0; 4][..], &[0; 8][..]), "from the beginning");
     let open = [&[1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 7][..], &address.port().to_be_bytes()];
-    stream.write_all(&[&open.concat()[..], &[1, 127, 0, 0, 1]].concat()).unwrap();
+    let open = [&open.concat()[..], &[1, 127, 0, 0, 1]].concat();
+    stream.write_all(&chunk(0, &open)).unwrap();
     accept(&listener);
-    stream.read_exact(&mut [0; 12]).unwrap();
+    stream.read_exact(&mut [0; 24]).unwrap();
 }
 
 #[test]
@@ -349,13 +360,18 @@ fn a_session_that_has_failed_is_followed_by_the_next_one() {
         assert_eq!(greeting[8], 0, "it begins");
         let welcome = [&b"LHLANE\x01\x01"[..], &[0; 16]].concat();
         // What follows is no frame.
-        asked.write_all(&[&welcome[..], &[0xff; 12]].concat()).unwrap();
+        asked.write_all(&[&welcome[..], &chunk(0, &[0xff; 12])].concat()).unwrap();
         assert_eq!(application.read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);
     }
 }
 
+/// Bytes of a session, as a connection carries them.
+pub(super) fn chunk(offset: u64, bytes: &[u8]) -> Vec<u8> {
+    [&mux::chunk::header(offset, bytes.len())[..], bytes].concat()
+}
+
 /// A connection of a session to far, and far's answer.
-fn hello(pair: &Pair, kind: u8, offset: u64, id: [u8; 16]) -> (TcpStream, [u8; 24]) {
+pub(super) fn hello(pair: &Pair, kind: u8, offset: u64, id: [u8; 16]) -> (TcpStream, [u8; 24]) {
     let mut stream = TcpStream::connect(pair.far_address).unwrap();
     stream.set_read_timeout(Some(LONG)).unwrap();
     let head = [&b"LHLANE\x01\x01"[..], &[kind, 0, 0, 0, 0, 0, 0, 0], &offset.to_be_bytes()];
@@ -378,10 +394,10 @@ fn forged_sessions_and_offsets_are_refused() {
         let port = port.to_be_bytes();
         [&[1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 7][..], &port, &[1, 127, 0, 0, 1]].concat()
     };
-    stream.write_all(&open(address.port())).unwrap();
+    stream.write_all(&chunk(0, &open(address.port()))).unwrap();
     let mut server = accept(&listener);
-    // `Opened`: 12 bytes. More than that was never sent.
-    stream.read_exact(&mut [0; 12]).unwrap();
+    // A chunk with `Opened`: 12 bytes. More than that was never sent.
+    stream.read_exact(&mut [0; 24]).unwrap();
     let (_, twice) = hello(&pair, 0, 0, id);
     assert_eq!(twice[8], 1, "it exists");
     let (_, forged) = hello(&pair, 1, 13, id);
@@ -399,7 +415,7 @@ fn forged_sessions_and_offsets_are_refused() {
     // Frames that may not come end the session too.
     let id = [8; 16];
     let (mut stream, _) = hello(&pair, 0, 0, id);
-    stream.write_all(&[4, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 1, 0]).unwrap();
+    stream.write_all(&chunk(0, &[4, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 1, 0])).unwrap();
     assert!(matches!(stream.read(&mut [0]), Ok(0) | Err(_)));
     assert_eq!(hello(&pair, 1, 0, id).1[8], 1);
 }

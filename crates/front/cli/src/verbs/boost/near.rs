@@ -1,5 +1,6 @@
 //! `longhaul boost near`: the box at the applications.
 
+use super::connections::ConnectionCount;
 use super::run_box;
 use super::settings::BoxArgs;
 use crate::console::{self, Console};
@@ -52,12 +53,17 @@ pub(super) struct NearArgs {
     #[arg(value_parser = clap::value_parser!(u32).range(0..=1024))]
     #[arg(help_heading = "Between the boxes")]
     lanes: u32,
-    /// Carry all flows over one connection, resumed if it breaks
+    /// Carry all flows over one session, resumed if connections break
     ///
     /// Without it, a flow is reset when its connection between the boxes breaks. Flows are not
     /// compressed, and encryption and relaying use one core.
     #[arg(long, conflicts_with = "compress", help_heading = "Between the boxes")]
     mux: bool,
+    /// Connections of --mux [default: auto: more if buffers are capped]
+    ///
+    /// 1 to 16. `auto` opens up to 8 where the kernel of a box grants less than --buffer.
+    #[arg(long, value_name = "N", requires = "mux", help_heading = "Between the boxes")]
+    connections: Option<ConnectionCount>,
     #[command(flatten)]
     common: BoxArgs,
 }
@@ -99,6 +105,7 @@ pub(super) fn run(args: &NearArgs, console: &mut Console) -> Outcome {
             .map(|(ports, interface)| GatewaySettings { interface, ports: ports.0 }),
         lanes: args.lanes,
         mux: args.mux,
+        connections: args.connections.and_then(ConnectionCount::number),
         settings: args.common.settings(),
     };
     request.check()?;

@@ -1,5 +1,6 @@
 //! `longhaul boost run`: a program in a network of its own.
 
+use super::connections::ConnectionCount;
 use crate::console;
 use crate::failure::{FAILED, Failure, Outcome};
 use crate::inside;
@@ -93,9 +94,12 @@ pub(super) struct ProgramArgs {
     /// Compress with zstd what gains by it, if far does as well
     #[arg(long, conflicts_with = "solo")]
     compress: bool,
-    /// Carry all flows over one connection, resumed if it breaks
+    /// Carry all flows over one session, resumed if connections break
     #[arg(long, conflicts_with_all = ["solo", "compress"])]
     mux: bool,
+    /// Connections of --mux [default: auto: more if buffers are capped]
+    #[arg(long, value_name = "N", requires = "mux")]
+    connections: Option<ConnectionCount>,
     /// Connections to the far box kept ready
     #[arg(long, value_name = "N", default_value_t = 4)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=256))]
@@ -114,6 +118,7 @@ impl ProgramArgs {
             ports: self.port.clone(),
             lanes: self.lanes,
             mux: self.mux,
+            connections: self.connections.and_then(ConnectionCount::number),
             settings: BoxSettings {
                 key_files: self.key_file.iter().cloned().collect(),
                 insecure: self.insecure,
@@ -150,9 +155,10 @@ fn say(event: BoostEvent) {
         BoostEvent::FarUnreachable { far, why } => format!("cannot reach the far box {far}: {why}"),
         BoostEvent::FarReached { far } => format!("the far box {far} is reached again"),
         BoostEvent::HeldBack { count } => format!("{count} further connections failed"),
-        BoostEvent::Listening { .. } | BoostEvent::Refused { .. } | BoostEvent::Draining { .. } => {
-            return;
-        }
+        BoostEvent::Listening { .. }
+        | BoostEvent::Refused { .. }
+        | BoostEvent::SeveralConnections { .. }
+        | BoostEvent::Draining { .. } => return,
     };
     console::note(&untrusted::line(&format!("boost: {text}"), false));
 }

@@ -144,6 +144,7 @@ mod tests {
             key: None,
             lanes: 0,
             mux: false,
+            connections: None,
             compresses: false,
             options: ::boost::LaneOptions::default(),
             timeouts: ::boost::Timeouts::default(),

@@ -85,6 +85,9 @@ fn lanes(words: &mut Vec<OsString>, boost: &ProgramRequest) {
     if boost.mux {
         words.push("--mux".into());
     }
+    if let Some(count) = boost.connections {
+        flag(words, "--connections", count);
+    }
     compression(words, &boost.settings);
 }
 
@@ -178,7 +181,10 @@ mod tests {
         assert_eq!(said(&request), [[false, false]; 3]);
         request.boost.mux = true;
         assert_eq!(said(&request), [[true, false], [true, false], [false, false]]);
-        request.boost.mux = false;
+        request.boost.connections = Some(4);
+        let near = near(&request, "near0", "all", file).unwrap();
+        assert!(near.windows(2).any(|words| words == ["--connections", "4"]), "{near:?}");
+        (request.boost.mux, request.boost.connections) = (false, None);
         request.boost.settings.compress = true;
         assert_eq!(said(&request), [[false, true]; 3]);
         // Without a far box there are no lanes.

@@ -76,6 +76,7 @@ impl Stage {
             key: None,
             lanes,
             mux: false,
+            connections: None,
             compresses: false,
             options: LaneOptions::default(),
             timeouts: Timeouts::default(),
