@@ -133,3 +133,6 @@ impl Engine {
         Ok(if count == MAX_CHUNK { Turn::Full } else { Turn::Part })
     }
 }
+
+#[cfg(test)]
+mod tests;

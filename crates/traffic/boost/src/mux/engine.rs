@@ -488,4 +488,4 @@ impl<J> Prepared<J> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 const GREETING_TIMEOUT: Duration = Duration::from_secs(10);
 /// Interval of signs of life, and the silence after which a connection is given up.
 pub(super) const PING_INTERVAL: Duration = Duration::from_secs(10);
-const SILENCE_TIMEOUT: Duration = Duration::from_secs(25);
+pub(super) const SILENCE_TIMEOUT: Duration = Duration::from_secs(25);
 
 /// A connection, and what has come of its greeting.
 pub(crate) struct Link {

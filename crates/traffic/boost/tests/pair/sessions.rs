@@ -51,7 +51,8 @@ impl Middle {
     /// Breaks the oldest connection that is open.
     pub(super) fn break_one(&self) -> usize {
         let mut open = lock(&self.open);
-        let oldest: Vec<TcpStream> = open.drain(..2.min(open.len())).collect();
+        let count = open.len().min(2);
+        let oldest: Vec<TcpStream> = open.drain(..count).collect();
         Self::break_these(&oldest)
     }
 

@@ -7,13 +7,18 @@ use std::io::{ErrorKind, Read, Write};
 
 fn with(connections: usize) -> [Setup; 2] {
     let connections = Some(connections);
-    [false, true]
-        .map(|with_tls| Setup { with_tls, mux: true, connections, lanes: 1, ..Setup::default() })
+    [false, true].map(|with_tls| Setup {
+        with_tls,
+        mux: true,
+        connections,
+        lanes: 1,
+        ..Setup::default()
+    })
 }
 
 #[test]
 fn connections_killed_one_at_a_time_and_all_together_lose_and_double_nothing() {
-    const BYTES: usize = 48 << 20;
+    const BYTES: usize = 32 << 20;
     const KILLS: usize = 20;
     for setup in with(4) {
         let (listener, address) = target();
@@ -31,7 +36,8 @@ fn connections_killed_one_at_a_time_and_all_together_lose_and_double_nothing() {
             receive(&server, BYTES, |got| {
                 if kills < KILLS && got >= BYTES / (KILLS + 2) * (kills + 1) {
                     until(|| (pair.near_totals().active_lanes > 0).then_some(()));
-                    let kill = || if kills % 4 == 3 { middle.break_all() } else { middle.break_one() };
+                    let kill =
+                        || if kills % 4 == 3 { middle.break_all() } else { middle.break_one() };
                     until(|| (kill() > 0).then_some(()));
                     kills += 1;
                 }

@@ -86,7 +86,7 @@ fn lanes(words: &mut Vec<OsString>, boost: &ProgramRequest) {
         words.push("--mux".into());
     }
     if let Some(count) = boost.connections {
-        flag(words, "--connections", count);
+        flag(words, "--connections", count.to_string());
     }
     compression(words, &boost.settings);
 }
