@@ -18,7 +18,7 @@ pub const APPLICATION_BUFFER: ByteCount = ByteCount::from_bytes(512 << 10);
 /// Unsent bytes in a lane's send buffer: 16 ms at 1 Gbit/s, for which a box may have to wait for its
 /// core without the path running dry. More would only be acknowledged to the application earlier,
 /// without being on the path.
-const UNSENT_LIMIT: ByteCount = ByteCount::from_bytes(2 << 20);
+pub(crate) const UNSENT_LIMIT: ByteCount = ByteCount::from_bytes(2 << 20);
 /// A peer of a lane that answers neither retransmissions nor probes for so long is gone, whatever this
 /// side sends meanwhile; that is noticed within
 /// [`PEER_CHECK`](crate::event_loop::PEER_CHECK) more.

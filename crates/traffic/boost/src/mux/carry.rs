@@ -1,8 +1,10 @@
 //! The bytes of a session on its connections: each carries chunks of them, as fast as it takes them.
 
 use super::engine::{Engine, Side};
+use crate::sockets::UNSENT_LIMIT;
 use mux::chunk::{self, MAX_CHUNK, Piece};
 use std::io;
+use units::ByteCount;
 
 /// What a connection did in its turn.
 #[derive(PartialEq, Eq)]
@@ -109,6 +111,20 @@ impl Engine {
             }
         }
         progress
+    }
+
+    /// Limits what waits in the kernel to that of one connection, however many there are: what is sent
+    /// next waits behind it.
+    pub(super) fn share_unsent(&mut self, session: usize) {
+        let Some(live) = self.sessions.get(session) else { return };
+        let share = UNSENT_LIMIT.bytes() / (live.links.len() as u64).max(1);
+        for id in &live.links {
+            if let Some(link) = self.links.get(*id) {
+                let limit = Some(ByteCount::from_bytes(share));
+                // Without it, the connection works all the same.
+                let _ = host::socket::set_unsent_limit(&link.socket.stream, limit);
+            }
+        }
     }
 
     fn next_turn(&mut self, id: usize) {

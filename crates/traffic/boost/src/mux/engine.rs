@@ -243,6 +243,7 @@ impl Engine {
             link.session = Some(session);
         }
         self.counters.lanes.increment();
+        self.share_unsent(session);
         self.ready.push(session);
     }
 
@@ -259,6 +260,7 @@ impl Engine {
             if live.links.is_empty() {
                 live.unlinked = Some(self.now);
             }
+            self.share_unsent(session);
             self.ready.push(session);
         }
         side.link_lost(&link, why, self);

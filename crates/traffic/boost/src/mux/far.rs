@@ -24,7 +24,8 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 /// Most sessions, in all and of one key; of one address at most seven times the room that is left.
-/// Each keeps at most 33 MiB that are not acknowledged, and 128 MiB for slow receivers.
+/// Each keeps at most 33 MiB that are not acknowledged, 38 MiB that arrived early, and 128 MiB for slow
+/// receivers.
 const MAX_SESSIONS: u64 = 8;
 const MAX_OF_KEY: usize = 4;
 /// Connections that have not said which session they are of.
