@@ -8,7 +8,7 @@
 //! ```
 //!
 //! They are held in pages with a bit for each byte that is there, so what a peer can make this end
-//! hold does not depend on how many gaps it leaves: at most 9/8 of [`AHEAD_LIMIT`], and a page.
+//! hold does not depend on how many gaps it leaves: at most 9/8 of [`AHEAD_LIMIT`], and two pages.
 
 use crate::REPLAY_LIMIT;
 use crate::chunk::Piece;

@@ -295,7 +295,8 @@ impl Session {
         let Some(stream) = self.streams.get_mut(&id) else { return };
         let before = stream.borrowed();
         let free = WINDOW_POOL.saturating_sub(self.borrowed);
-        let credit = stream.consumed(bytes as u64, free);
+        let awaited = self.payload.filter(|(of, _)| *of == id).map_or(0, |(_, left)| left as u64);
+        let credit = stream.consumed(bytes as u64, awaited, free);
         self.borrowed += stream.borrowed().saturating_sub(before);
         if let Some(limit) = credit {
             self.put(&Frame::Credit(id, limit));
