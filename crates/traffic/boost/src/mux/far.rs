@@ -147,10 +147,10 @@ impl<'a> FarSide<'a> {
     }
 }
 
-/// What the kernel lets a connection hold.
+/// What the kernel lets a connection hold, rounded up: a buffer that is granted as asked is not capped.
 fn window_kib(link: &Link) -> Option<NonZeroU32> {
     let (_, least) = GrantedBuffers::of(&link.socket.stream).ok()?.least();
-    NonZeroU32::new(u32::try_from(least.bytes() >> 10).unwrap_or(u32::MAX))
+    NonZeroU32::new(u32::try_from(least.bytes().div_ceil(1 << 10)).unwrap_or(u32::MAX))
 }
 
 impl Side for FarSide<'_> {

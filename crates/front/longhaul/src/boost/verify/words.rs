@@ -182,7 +182,7 @@ mod tests {
         request.boost.mux = true;
         assert_eq!(said(&request), [[true, false], [true, false], [false, false]]);
         request.boost.connections = Some(4);
-        let near = near(&request, "near0", "all", file).unwrap();
+        let near = near(&request, "near0", "all", Path::new("file")).unwrap();
         assert!(near.windows(2).any(|words| words == ["--connections", "4"]), "{near:?}");
         (request.boost.mux, request.boost.connections) = (false, None);
         request.boost.settings.compress = true;
