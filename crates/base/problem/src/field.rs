@@ -44,6 +44,8 @@ fields! {
     KeyFiles = "key_files",
     /// Connections between two boxes that are kept ready.
     Lanes = "lanes",
+    /// Connections that carry a session between two boxes.
+    Connections = "connections",
     /// The time that flows have to end.
     Drain = "drain_s",
     /// Goodput of a direct transfer.

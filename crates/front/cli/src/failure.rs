@@ -112,6 +112,7 @@ pub(crate) const fn flags(field: Field) -> &'static [&'static str] {
         Field::Compressible => &["--compressible"],
         Field::Congestion => &["--congestion", "--cc"],
         Field::Connection => &["--connection"],
+        Field::Connections => &["--connections"],
         Field::Core => &["--affinity"],
         Field::Count => &["--count"],
         Field::Decide => &["--decide"],

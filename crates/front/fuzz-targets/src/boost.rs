@@ -1,7 +1,8 @@
 //! What a box of `boost` sends to the other one: over a lane, or in a session.
 
 use lane::{Lane, LaneError, Message, Preface, Role};
-use mux::{BlockPiece, Event, Hello, MuxError, Session, Welcome};
+use mux::chunk::Piece;
+use mux::{BlockPiece, ChunkReader, Event, Hello, MuxError, Reassembly, Session, Welcome};
 
 /// The messages of a stream that arrives in such pieces, and the payload taken after each.
 fn receive(role: Role, stream: &[u8], piece: usize) -> (Vec<(Message, usize)>, Option<LaneError>) {
@@ -87,6 +88,29 @@ fn act(role: Role, stream: &[u8], piece: usize) -> (Vec<Event>, Option<MuxError>
     (events, None)
 }
 
+/// What the chunks of a connection bring of a session's bytes, in order.
+fn reassemble(stream: &[u8], piece: usize) -> (Vec<u8>, Option<MuxError>) {
+    let (mut reader, mut held) = (ChunkReader::default(), Reassembly::default());
+    let mut whole = Vec::new();
+    for mut input in stream.chunks(piece) {
+        loop {
+            let next: Piece<'_> = match reader.next(&mut input) {
+                Ok(Some(next)) => next,
+                Ok(None) => break,
+                Err(error) => return (whole, Some(error)),
+            };
+            if let Err(error) = held.hold(whole.len() as u64, next) {
+                return (whole, Some(error));
+            }
+            while let Some(bytes) = held.take(whole.len() as u64) {
+                assert!(!bytes.is_empty(), "no progress");
+                whole.extend(bytes);
+            }
+        }
+    }
+    (whole, None)
+}
+
 /// Frames of a session, at either end, after the size of the pieces that they arrive in.
 pub(crate) fn session(input: &[u8]) {
     let Some((piece, stream)) = input.split_first() else { return };
@@ -96,6 +120,8 @@ pub(crate) fn session(input: &[u8]) {
     if let Some(welcome) = stream.first_chunk() {
         let _ = Welcome::decode(welcome);
     }
+    let whole = reassemble(stream, stream.len().max(1));
+    assert_eq!(whole.0, reassemble(stream, usize::from(*piece).max(1)).0);
     for role in [Role::Near, Role::Far] {
         let whole = act(role, stream, stream.len().max(1));
         assert_eq!(whole, act(role, stream, usize::from(*piece).max(1)));

@@ -27,13 +27,13 @@ mod settings;
 pub mod status;
 pub mod verify;
 
-pub use event::{BOOST_EVENT_SCHEMA, BoostEvent, BoostLine, FlowFinished};
+pub use event::{BOOST_EVENT_SCHEMA, BoostEvent, BoostLine, FlowFinished, LaneBuffer};
 pub use ingress::{GatewaySettings, ProxySettings};
 pub use reduction::Reduction;
 pub use request::{BoostRequest, BoxSettings, FarRequest, Forward, NearRequest};
 pub use running::{BOOST_SCHEMA, BoostDocument, BoostedProgram, far, near};
 
-pub use ::boost::PORT;
+pub use ::boost::{MAX_CONNECTIONS, PORT};
 
 /// The largest send and receive buffer of a connection between boxes: TCP announces no larger window
 /// (RFC 7323, section 2.3).

@@ -1,7 +1,9 @@
 //! What a box reports while it runs.
 
 use crate::local_flow::FlowSummary;
+use crate::mux::CappedBuffer;
 use std::net::SocketAddr;
+use units::ByteCount;
 
 /// An event. Texts of peers are not printable as they are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +37,17 @@ pub enum Event {
         far: SocketAddr,
         /// The reason.
         why: String,
+    },
+    /// Near: a session is carried by several connections, as the kernel caps a buffer.
+    SeveralConnections {
+        /// Their number.
+        connections: usize,
+        /// The smallest buffer of both boxes.
+        capped: CappedBuffer,
+        /// What the kernel grants.
+        granted: ByteCount,
+        /// What it was asked for.
+        asked: ByteCount,
     },
     /// Near: the first lane is connected, or the first after far was unreachable.
     FarReached {

@@ -22,7 +22,8 @@
 //! | [`destination`] | the policy of `--allow`: classes of addresses, rules |
 //! | [`keys`] | the keys of a pair |
 //! | `address_share` | what one address may have of the flows and lanes of a box |
-//! | `mux` | many flows over one connection that may break |
+//! | `lane_buffers` | the buffers that the kernel grants connections between the boxes |
+//! | `mux` | many flows over one connection or several, which may break |
 //! | `event_loop` | one thread: sockets, relays, timers |
 //! | `connector` | connects flows to their targets at far |
 //! | `block_codec` | blocks compressed by zstd |
@@ -45,6 +46,7 @@ pub mod forward;
 pub mod gateway;
 pub mod ingress;
 pub mod keys;
+mod lane_buffers;
 mod lane_socket;
 mod local_flow;
 mod mux;
@@ -59,6 +61,7 @@ mod saved;
 pub mod sockets;
 pub mod transparent;
 
+pub use ::mux::MAX_CONNECTIONS;
 pub use counters::{NotBoosted, Totals, UncompressedFlows};
 pub use destination::{AllowRule, Destinations, InvalidRule};
 pub use event::Event;
@@ -68,8 +71,9 @@ pub use forward::PortForward;
 pub use ingress::{Accepted, Ingress, Negotiation, Next, Step};
 pub use keys::{FarKeys, PairKey};
 pub use lane::{HostName, InvalidTarget, Refusal, Target, TargetHost, Uncompressed};
+pub use lane_buffers::BufferKind;
 pub use local_flow::{FlowEnd, FlowSummary};
-pub use mux::RESUME_TIMEOUT;
+pub use mux::{CappedBuffer, RESUME_TIMEOUT};
 pub use near::{Listener, Near, NearConfig};
 pub use policy::DestinationPolicy;
 pub use proxy::Proxy;

@@ -1,4 +1,5 @@
-//! `--mux`: many flows over one connection between the boxes, which is replaced when it breaks.
+//! `--mux`: many flows over one connection between the boxes, or several where buffers are capped, which
+//! are replaced when they break.
 //!
 //! ```text
 //!   local sockets ──> Session ──> Link ══ TCP, TLS ══ Link <── Session <── local sockets
@@ -11,17 +12,21 @@
 //! | module | contents |
 //! |---|---|
 //! | `link` | one connection, and the greeting on it |
-//! | `live` | a session, its connection, its flows |
+//! | `live` | a session, its connections, its flows |
 //! | `mux_flow` | one flow: bytes between its local socket and its stream |
 //! | `block` | compressed blocks that arrive |
 //! | `slots` | numbered places for them |
 //! | `udt_carrier` | UDT instead of TCP as what carries a session |
 //! | `engine` | sockets, sessions and flows of the thread |
 //! | `pump` | a turn of a session |
+//! | `carry` | the bytes of a session on its connections |
+//! | `connections` | how many connections near opens |
 //! | `near` | opens streams, connects again |
 //! | `far` | takes sessions, connects targets |
 
 mod block;
+mod carry;
+mod connections;
 pub(crate) mod engine;
 pub(crate) mod far;
 mod link;
@@ -32,6 +37,7 @@ mod pump;
 mod slots;
 pub(crate) mod udt_carrier;
 
+pub use connections::CappedBuffer;
 use std::time::Duration;
 
 /// A session whose connection broke is kept for so long; then its flows are reset.

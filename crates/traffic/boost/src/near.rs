@@ -43,8 +43,10 @@ pub struct NearConfig {
     pub key: Option<PairKey>,
     /// Lanes that are kept ready.
     pub lanes: usize,
-    /// Carry all flows over one connection, which is replaced when it breaks, instead of lanes.
+    /// Carry all flows over connections that are replaced when they break, instead of lanes.
     pub mux: bool,
+    /// Connections that carry the flows with `mux`; `None`: as many as capped buffers make necessary.
+    pub connections: Option<usize>,
     /// The congestion control of UDT, which carries sessions instead of TCP where UDP reaches far;
     /// `None`: TCP does.
     pub udt: Option<Algorithm>,

@@ -1,6 +1,7 @@
 //! Sockets of both boxes: towards applications and targets, and between the boxes.
 
 use crate::BoostError;
+use crate::lane_buffers::{self, GrantedBuffers};
 use host::address::{canonical, with_port};
 use host::{socket, tcp_info};
 use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, TcpKeepalive, Type};
@@ -18,7 +19,7 @@ pub const APPLICATION_BUFFER: ByteCount = ByteCount::from_bytes(512 << 10);
 /// Unsent bytes in a lane's send buffer: 16 ms at 1 Gbit/s, for which a box may have to wait for its
 /// core without the path running dry. More would only be acknowledged to the application earlier,
 /// without being on the path.
-const UNSENT_LIMIT: ByteCount = ByteCount::from_bytes(2 << 20);
+pub(crate) const UNSENT_LIMIT: ByteCount = ByteCount::from_bytes(2 << 20);
 /// A peer of a lane that answers neither retransmissions nor probes for so long is gone, whatever this
 /// side sends meanwhile; that is noticed within
 /// [`PEER_CHECK`](crate::event_loop::PEER_CHECK) more.
@@ -75,8 +76,7 @@ fn prepare_lane(socket: &Socket, options: &LaneOptions) -> Result<(), BoostError
     }
     let set = || -> io::Result<()> {
         if let Some(size) = options.buffer {
-            socket::set_send_buffer(socket, size)?;
-            socket::set_receive_buffer(socket, size)?;
+            lane_buffers::set(socket, size)?;
         }
         socket::set_unsent_limit(socket, Some(UNSENT_LIMIT))?;
         socket::set_reset_on_close(socket, true)?;
@@ -95,11 +95,7 @@ pub fn check_lane_options(options: &LaneOptions) -> Result<Option<ByteCount>, Bo
     let socket = stream_socket(any).map_err(BoostError::Socket)?;
     prepare_lane(&socket, options)?;
     let Some(asked) = options.buffer else { return Ok(None) };
-    let granted = || -> io::Result<ByteCount> {
-        let receive = socket::receive_buffer(&socket)?;
-        Ok(socket::set_send_buffer(&socket, asked)?.min(receive))
-    };
-    let granted = granted().map_err(BoostError::Socket)?;
+    let (_, granted) = GrantedBuffers::of(&socket).map_err(BoostError::Socket)?.least();
     Ok((granted < asked).then_some(granted))
 }
 

@@ -2,10 +2,12 @@
 //! the ends may agree that UDT carries the session; the connection then has done its work.
 
 use core::fmt;
+use core::num::NonZeroU32;
 
 /// Kinds of `Hello`.
 const NEW: u8 = 0;
 const RESUMED: u8 = 1;
+const ADDITIONAL: u8 = 2;
 /// What carries the session.
 const TCP: u8 = 0;
 const UDT: u8 = 1;
@@ -30,10 +32,21 @@ impl fmt::Debug for SessionId {
 pub struct Hello {
     /// Its identity.
     pub session: SessionId,
-    /// The offset of far's bytes from which on near wants them; `None` begins the session.
-    pub resumes_at: Option<u64>,
+    /// What the connection is to it.
+    pub attachment: Attachment,
     /// The public key by which near would have UDT carry the session; `None`: this connection is to.
     pub udt: Option<[u8; 32]>,
+}
+
+/// What a connection is to its session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Attachment {
+    /// The session begins.
+    First,
+    /// It replaces all connections. The offset of far's bytes from which on near wants them.
+    Resumed(u64),
+    /// It carries the session beside the others.
+    Additional,
 }
 
 /// Where far waits for a UDT connection.
@@ -52,7 +65,7 @@ pub enum Verdict {
     Accepted,
     /// Far does not have the session, or no longer.
     Unknown,
-    /// Far has too many sessions.
+    /// Far has too many sessions, or the session too many connections.
     Busy,
 }
 
@@ -61,8 +74,11 @@ pub enum Verdict {
 pub struct Welcome {
     /// Whether the session goes on.
     pub verdict: Verdict,
-    /// The offset of near's bytes from which on far wants them.
+    /// The offset of near's bytes from which on far wants them; without meaning for an additional
+    /// connection.
     pub resumes_at: u64,
+    /// What far's kernel lets a connection hold, in KiB; `None` if far does not know.
+    pub window_kib: Option<NonZeroU32>,
     /// Where UDT carries the session; `None`: this connection does.
     pub udt: Option<UdtOffer>,
 }
@@ -74,10 +90,14 @@ impl Hello {
     /// The bytes to send.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
-        let kind = if self.resumes_at.is_some() { RESUMED } else { NEW };
+        let (kind, offset) = match self.attachment {
+            Attachment::First => (NEW, 0),
+            Attachment::Resumed(offset) => (RESUMED, offset),
+            Attachment::Additional => (ADDITIONAL, 0),
+        };
         let carrier = if self.udt.is_some() { UDT } else { TCP };
-        let offset = self.resumes_at.unwrap_or_default().to_be_bytes();
         let key = self.udt.unwrap_or_default();
+        let offset = offset.to_be_bytes();
         [&[kind, carrier, 0, 0, 0, 0, 0, 0], &offset[..], &self.session.0, &key].concat()
     }
 
@@ -88,18 +108,19 @@ impl Hello {
         let (offset, rest) = rest.split_first_chunk::<8>()?;
         let (session, key) = rest.split_first_chunk::<16>()?;
         let [kind, carrier, 0, 0, 0, 0, 0, 0] = *head else { return None };
-        let resumes_at = match (kind, u64::from_be_bytes(*offset)) {
-            (NEW, 0) => None,
-            (RESUMED, offset) => Some(offset),
+        let attachment = match (kind, u64::from_be_bytes(*offset)) {
+            (NEW, 0) => Attachment::First,
+            (RESUMED, offset) => Attachment::Resumed(offset),
+            (ADDITIONAL, 0) => Attachment::Additional,
             _ => return None,
         };
         let key: [u8; 32] = key.try_into().ok()?;
-        let udt = match (carrier, key) {
-            (UDT, key) => Some(key),
-            (TCP, [0, ..]) if key == [0; 32] => None,
+        let udt = match carrier {
+            UDT if attachment != Attachment::Additional => Some(key),
+            TCP if key == [0; 32] => None,
             _ => return None,
         };
-        Some(Hello { session: SessionId(*session), resumes_at, udt })
+        Some(Hello { session: SessionId(*session), attachment, udt })
     }
 }
 
@@ -115,19 +136,21 @@ impl Welcome {
             Verdict::Unknown => UNKNOWN,
             Verdict::Busy => BUSY,
         };
+        let window = self.window_kib.map_or(0, NonZeroU32::get).to_be_bytes();
         let (carrier, port, key) =
             self.udt.map_or((TCP, 0, [0; 32]), |offer| (UDT, offer.port, offer.key));
         let [high, low] = port.to_be_bytes();
-        let head = [verdict, carrier, high, low, 0, 0, 0, 0];
-        [&head[..], &self.resumes_at.to_be_bytes(), &key].concat()
+        let head = [verdict, carrier, high, low];
+        [&head[..], &window, &self.resumes_at.to_be_bytes(), &key].concat()
     }
 
     /// Reads what far sent; `None` for anything else.
     #[must_use]
     pub fn decode(bytes: &[u8; Welcome::BYTES]) -> Option<Self> {
-        let (head, rest) = bytes.split_first_chunk::<8>()?;
+        let (head, rest) = bytes.split_first_chunk::<4>()?;
+        let (window, rest) = rest.split_first_chunk::<4>()?;
         let (offset, key) = rest.split_first_chunk::<8>()?;
-        let [verdict, carrier, high, low, 0, 0, 0, 0] = *head else { return None };
+        let [verdict, carrier, high, low] = *head;
         let verdict = match verdict {
             ACCEPTED => Verdict::Accepted,
             UNKNOWN => Verdict::Unknown,
@@ -140,7 +163,8 @@ impl Welcome {
             (TCP, 0) if offer.key == [0; 32] => None,
             _ => return None,
         };
-        Some(Welcome { verdict, resumes_at: u64::from_be_bytes(*offset), udt })
+        let window_kib = NonZeroU32::new(u32::from_be_bytes(*window));
+        Some(Welcome { verdict, resumes_at: u64::from_be_bytes(*offset), window_kib, udt })
     }
 }
 
@@ -151,23 +175,31 @@ mod tests {
     #[test]
     fn greetings_are_read_as_written_and_nothing_else_is() {
         let session = SessionId([7; 16]);
-        for resumes_at in [None, Some(0), Some(u64::MAX)] {
+        for attachment in [
+            Attachment::First,
+            Attachment::Resumed(0),
+            Attachment::Resumed(u64::MAX),
+            Attachment::Additional,
+        ] {
             for udt in [None, Some([9; 32])] {
-                let hello = Hello { session, resumes_at, udt };
+                let hello = Hello { session, attachment, udt };
                 let bytes: [u8; Hello::BYTES] = hello.encode().try_into().unwrap();
-                assert_eq!(Hello::decode(&bytes), Some(hello));
+                let is_valid = udt.is_none() || attachment != Attachment::Additional;
+                assert_eq!(Hello::decode(&bytes), is_valid.then_some(hello));
                 for at in 0..8 {
                     let mut wrong = bytes;
-                    wrong[at] = 2;
+                    wrong[at] = 3;
                     assert_eq!(Hello::decode(&wrong), None);
                 }
             }
         }
-        let hello = Hello { session, resumes_at: Some(5), udt: None };
+        let hello = Hello { session, attachment: Attachment::Resumed(5), udt: None };
         let bytes: [u8; Hello::BYTES] = hello.encode().try_into().unwrap();
-        let mut wrong = bytes;
-        wrong[0] = NEW;
-        assert_eq!(Hello::decode(&wrong), None, "a new session has no offset");
+        for kind in [NEW, ADDITIONAL] {
+            let mut wrong = bytes;
+            wrong[0] = kind;
+            assert_eq!(Hello::decode(&wrong), None, "only a resumed session has an offset");
+        }
         let mut wrong = bytes;
         wrong[63] = 1;
         assert_eq!(Hello::decode(&wrong), None, "TCP has no key");
@@ -178,8 +210,10 @@ mod tests {
     fn answers_are_read_as_written_and_only_one_that_accepts_offers_udt() {
         let offer = UdtOffer { port: 7425, key: [9; 32] };
         for verdict in [Verdict::Accepted, Verdict::Unknown, Verdict::Busy] {
-            for udt in [None, Some(offer)] {
-                let welcome = Welcome { verdict, resumes_at: 1 << 40, udt };
+            for (udt, window) in [(None, 0), (None, u32::MAX), (Some(offer), 0), (Some(offer), 208)]
+            {
+                let window_kib = NonZeroU32::new(window);
+                let welcome = Welcome { verdict, resumes_at: 1 << 40, window_kib, udt };
                 let mut bytes: [u8; Welcome::BYTES] = welcome.encode().try_into().unwrap();
                 let is_valid = udt.is_none() || verdict == Verdict::Accepted;
                 assert_eq!(Welcome::decode(&bytes), is_valid.then_some(welcome));
@@ -187,7 +221,8 @@ mod tests {
                 assert_eq!(Welcome::decode(&bytes), None);
             }
         }
-        let welcome = Welcome { verdict: Verdict::Accepted, resumes_at: 0, udt: Some(offer) };
+        let (verdict, udt) = (Verdict::Accepted, Some(offer));
+        let welcome = Welcome { verdict, resumes_at: 0, window_kib: None, udt };
         let bytes: [u8; Welcome::BYTES] = welcome.encode().try_into().unwrap();
         for (from, to) in [(2, 4), (1, 2)] {
             let mut wrong = bytes;

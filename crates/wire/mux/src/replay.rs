@@ -50,7 +50,18 @@ impl ReplayLog {
         usize::try_from(offset.saturating_sub(self.start)).unwrap_or(usize::MAX)
     }
 
-    /// Bytes that the connection was not given yet.
+    /// The offset of [`ReplayLog::next`].
+    #[must_use]
+    pub const fn offset(&self) -> u64 {
+        self.sent
+    }
+
+    /// Everything that was not acknowledged is to be sent again.
+    pub const fn rewind(&mut self) {
+        self.sent = self.start;
+    }
+
+    /// Bytes that no connection was given yet, or not again.
     #[must_use]
     pub fn unsent(&self) -> usize {
         self.len().saturating_sub(self.index(self.sent))
@@ -61,7 +72,7 @@ impl ReplayLog {
         self.bytes.extend(bytes);
     }
 
-    /// The next bytes for the connection: some of them at least, if there are any.
+    /// The next bytes for a connection: some of them at least, if there are any.
     #[must_use]
     pub fn next(&self) -> &[u8] {
         let from = self.index(self.sent);
@@ -72,7 +83,7 @@ impl ReplayLog {
         }
     }
 
-    /// The connection was given so many bytes.
+    /// A connection was given so many bytes.
     pub fn sent(&mut self, count: usize) {
         let count = count.min(self.unsent());
         self.sent += count as u64;
@@ -134,8 +145,12 @@ mod tests {
         log.acknowledge(4).unwrap();
         assert_eq!(log.next(), b"ef", "an earlier connection has brought it");
         log.sent(100);
+        log.rewind();
+        assert_eq!((log.next(), log.offset()), (&b"ef"[..], 4));
+        log.sent(1);
         log.acknowledge(6).unwrap();
         assert!(log.is_empty() && log.next().is_empty());
+        assert_eq!(log.offset(), 6);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 /// Bytes after which their arrival is acknowledged.
 const ACK_INTERVAL: u64 = 64 << 10;
 /// Frames without payload that are kept beyond [`REPLAY_LIMIT`].
-const CONTROL_LIMIT: usize = 1 << 20;
+pub(crate) const CONTROL_LIMIT: usize = 1 << 20;
 
 /// The reason that a session ends: the peer is not one of the protocol, or this end made a mistake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -49,6 +49,12 @@ pub enum MuxError {
     /// An offset beyond what was sent.
     #[error("the peer acknowledged more than was sent")]
     Forwards,
+    /// Not a chunk of the session's bytes.
+    #[error("the peer sent a malformed chunk")]
+    Chunk,
+    /// Bytes so far ahead that the peer cannot have kept them.
+    #[error("the peer sent bytes too far ahead")]
+    Ahead,
     /// Too much is kept for a peer that acknowledges nothing.
     #[error("the peer does not acknowledge what it gets")]
     Unacknowledged,
@@ -102,43 +108,6 @@ impl Session {
             payload: None,
             compresses: false,
         }
-    }
-
-    /// Bytes of the peer that have arrived: where a new connection goes on.
-    #[must_use]
-    pub const fn received(&self) -> u64 {
-        self.received
-    }
-
-    /// A new connection has begun; the peer has received this much.
-    ///
-    /// # Errors
-    /// Less than it has acknowledged, or more than it was sent.
-    pub fn resume(&mut self, offset: u64) -> Result<(), MuxError> {
-        self.log.resume(offset)
-    }
-
-    /// Bytes that the connection has not been given yet.
-    #[must_use]
-    pub fn unsent(&self) -> usize {
-        self.log.unsent()
-    }
-
-    /// The next bytes for the connection.
-    #[must_use]
-    pub fn outgoing(&self) -> &[u8] {
-        self.log.next()
-    }
-
-    /// The connection was given so many bytes.
-    pub fn transmitted(&mut self, count: usize) {
-        self.log.sent(count);
-    }
-
-    /// Bytes that are kept until they are acknowledged.
-    #[must_use]
-    pub fn kept(&self) -> usize {
-        self.log.len()
     }
 
     /// True if no stream can be opened now.
@@ -303,7 +272,8 @@ impl Session {
         let Some(stream) = self.streams.get_mut(&id) else { return };
         let before = stream.borrowed();
         let free = WINDOW_POOL.saturating_sub(self.borrowed);
-        let credit = stream.consumed(bytes as u64, free);
+        let awaited = self.payload.as_ref().map_or(0, |payload| payload.awaited(id));
+        let credit = stream.consumed(bytes as u64, awaited, free);
         self.borrowed += stream.borrowed().saturating_sub(before);
         if let Some(limit) = credit {
             self.put(&Frame::Credit(id, limit));
@@ -472,5 +442,9 @@ impl Session {
     }
 }
 
+mod transmission;
+
+#[cfg(test)]
+mod several_connections;
 #[cfg(test)]
 mod tests;

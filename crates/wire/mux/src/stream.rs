@@ -105,10 +105,11 @@ impl Stream {
         Ok(())
     }
 
-    /// Bytes were delivered. The credit to grant, if it is worth a frame: the window grows while the
-    /// reader keeps up, to no more than a quarter of what others have left of the pool (dynamic
-    /// thresholds, Choudhury and Hahne 1998), so that slow readers leave something to later streams.
-    pub(crate) fn consumed(&mut self, bytes: u64, free: u64) -> Option<u64> {
+    /// Bytes were delivered, and so many were announced that have not arrived. The credit to grant, if
+    /// it is worth a frame: the window grows while the reader keeps up with what arrives, to no more than
+    /// a quarter of what others have left of the pool (dynamic thresholds, Choudhury and Hahne 1998), so
+    /// that slow readers leave something to later streams.
+    pub(crate) fn consumed(&mut self, bytes: u64, awaited: u64, free: u64) -> Option<u64> {
         self.consumed = self.consumed.saturating_add(bytes).min(self.received);
         if self.receiving != Phase::Flowing || self.discards {
             return None;
@@ -119,7 +120,7 @@ impl Stream {
         }
         let share = free.saturating_add(self.borrowed()) / 4;
         let larger = (self.window * GROWTH).min(MAX_WINDOW).min(INITIAL_WINDOW + share);
-        if self.consumed == self.received && larger > self.window {
+        if self.consumed + awaited == self.received && larger > self.window {
             self.window = larger;
         }
         self.receive_limit = self.consumed + self.window;
@@ -153,22 +154,41 @@ mod tests {
         assert_eq!(stream.announced(INITIAL_WINDOW + 1), Err(MuxError::CreditExceeded));
         stream.announced(INITIAL_WINDOW).unwrap();
         assert_eq!(stream.announced(1), Err(MuxError::CreditExceeded));
-        assert_eq!(stream.consumed(INITIAL_WINDOW / 2 - 1, 0), None);
+        assert_eq!(stream.consumed(INITIAL_WINDOW / 2 - 1, 0, 0), None);
         let half = INITIAL_WINDOW / 2;
         assert_eq!(
-            stream.consumed(1, WINDOW_POOL),
+            stream.consumed(1, 0, WINDOW_POOL),
             Some(INITIAL_WINDOW + half),
             "it lags: no growth"
         );
-        assert_eq!(stream.consumed(half, 0), Some(2 * INITIAL_WINDOW), "nothing is free");
+        assert_eq!(stream.consumed(half, 0, 0), Some(2 * INITIAL_WINDOW), "nothing is free");
         stream.announced(INITIAL_WINDOW).unwrap();
-        let grown = stream.consumed(INITIAL_WINDOW, WINDOW_POOL);
+        let grown = stream.consumed(INITIAL_WINDOW, 0, WINDOW_POOL);
         assert_eq!(grown, Some(2 * INITIAL_WINDOW + GROWTH * INITIAL_WINDOW));
         assert_eq!(stream.borrowed(), (GROWTH - 1) * INITIAL_WINDOW);
         // A quarter of what the others have left, which is more than it has.
         stream.announced(INITIAL_WINDOW * GROWTH).unwrap();
-        stream.consumed(INITIAL_WINDOW * GROWTH, INITIAL_WINDOW * 13);
+        stream.consumed(INITIAL_WINDOW * GROWTH, 0, INITIAL_WINDOW * 13);
         assert_eq!(stream.borrowed(), INITIAL_WINDOW * 4);
+    }
+
+    #[test]
+    fn a_window_grows_though_its_bytes_arrive_in_segments() {
+        const SEGMENT: u64 = 1448;
+        let mut stream = stream();
+        let mut limit = INITIAL_WINDOW;
+        let mut sent = 0;
+        for _ in 0..3 {
+            let mut awaited = limit - sent;
+            sent = limit;
+            stream.announced(awaited).unwrap();
+            while awaited > 0 {
+                let count = awaited.min(SEGMENT);
+                awaited -= count;
+                limit = stream.consumed(count, awaited, WINDOW_POOL).unwrap_or(limit);
+            }
+        }
+        assert!(limit - sent >= 8 * INITIAL_WINDOW, "{}", limit - sent);
     }
 
     #[test]

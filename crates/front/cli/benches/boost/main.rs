@@ -5,13 +5,15 @@
 //! 100 ms without and with loss, beside two haproxies. `tls`: TLS beside plaintext over 1 Gbit/s and
 //! 20 ms. `object`: 1 MB over a lane that carried 10 MB and idled. `text`: the documentation over 100
 //! Mbit/s, compressed. `ciphertext`: random bytes on loopback with and without `--compress`. `kills`:
-//! 1 GB with `--mux` while its connection is killed 20 times. `keystroke`: a byte that is answered.
+//! 1 GB with `--mux` while its connection is killed 20 times. `capped`: `--mux` over a path whose BDP is above
+//! what the kernel grants a buffer, with one connection and with as many as near opens. `keystroke`: a byte that is answered.
 //! `flows`: 2,000 new ones a second. `idle`: 10,000 that carry nothing.
 //! `programs`: curl, rsync, git, rclone and smbclient beside the gain that `boost plan` predicts.
 //! `predictions`: the same of paths and options that a seed draws; the predictions are written first.
 //! `haproxy`, `curl`, `zstd` and `python3` are programs of their own, which must be installed; a program of
 //! `programs` that is missing is a row that says what to install.
 
+mod capped;
 mod flow_rate;
 mod gigabit;
 mod hosts;
@@ -32,8 +34,8 @@ use std::process::ExitCode;
 
 const HELP: &str = "\
 cargo bench -p longhaul-cli --bench boost -- [--rounds N] [--short] [PART]...
-PART: relay, window, gigabit, tls, object, text, ciphertext, kills, keystroke, flows, idle, programs,
-      predictions (all of them)
+PART: relay, window, gigabit, tls, object, text, ciphertext, kills, capped, keystroke, flows, idle,
+      programs, predictions (all of them)
 --rounds N: runs of each figure (5; of programs 1)
 --only TEXT: of programs and gigabit, the rows whose names contain TEXT, as in 'curl, 64 KiB'
 --seed N: of predictions, what is drawn (a fresh one)
@@ -56,6 +58,7 @@ enum Part {
     Programs,
     Predictions,
     Kills,
+    Capped,
     Keystroke,
     Flows,
     Idle,
@@ -84,6 +87,7 @@ fn measure(mut arguments: Arguments) -> Fallible<()> {
         ("programs", Part::Programs),
         ("predictions", Part::Predictions),
         ("kills", Part::Kills),
+        ("capped", Part::Capped),
         ("keystroke", Part::Keystroke),
         ("flows", Part::Flows),
         ("idle", Part::Idle),
@@ -101,6 +105,7 @@ fn measure(mut arguments: Arguments) -> Fallible<()> {
             Part::Programs => programs::measure(asked.unwrap_or(1), is_short, &only)?,
             Part::Predictions => predictions::measure(seed, number, written.clone(), is_short)?,
             Part::Kills => sessions::measure(is_short)?,
+            Part::Capped => in_sandbox(|| capped::measure(rounds, is_short))?,
             Part::Keystroke => keystroke::measure(is_short)?,
             Part::Flows => in_sandbox(|| flow_rate::measure(is_short))?,
             Part::Idle => idle::measure(is_short)?,

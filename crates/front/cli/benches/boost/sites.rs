@@ -13,20 +13,31 @@ const LANES: u16 = 7425;
 pub(crate) const TARGET: u16 = 5201;
 pub(crate) const FORWARDED: u16 = 5301;
 
-/// The hosts, whose buffers are several times the BDP.
+/// The hosts.
 pub(crate) struct Sites {
     lab: Lab,
 }
 
 impl Sites {
-    /// Runs `work` over a path, and says why its emulation was not valid, if it was not.
+    /// Runs `work` over a path with buffers of several BDPs, and says why its emulation was not valid, if
+    /// it was not.
     pub(crate) fn over<T>(
         path: &str,
         congestion: &str,
         work: impl FnOnce(&Self) -> Fallible<T>,
     ) -> Fallible<(T, Option<String>)> {
-        let buffers = ["tcp_rmem", "tcp_wmem"]
-            .map(|name| (format!("net.ipv4.{name}"), "4096 131072 134217728".to_owned()));
+        Self::with_buffers(path, congestion, "4096 131072 134217728", work)
+    }
+
+    /// The same with such `tcp_rmem` and `tcp_wmem`.
+    pub(crate) fn with_buffers<T>(
+        path: &str,
+        congestion: &str,
+        buffers: &str,
+        work: impl FnOnce(&Self) -> Fallible<T>,
+    ) -> Fallible<(T, Option<String>)> {
+        let buffers =
+            ["tcp_rmem", "tcp_wmem"].map(|name| (format!("net.ipv4.{name}"), buffers.to_owned()));
         let plan = Plan::pair(path.parse()?, congestion, &buffers, false);
         let sites = Sites { lab: Lab::start(&plan, Options::default())? };
         sites.lab.begin();

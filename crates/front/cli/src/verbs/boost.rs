@@ -1,5 +1,6 @@
 //! `longhaul boost`: a pair of boxes that split TCP connections.
 
+mod connections;
 mod edge;
 mod far;
 mod lines;

@@ -1,6 +1,6 @@
 //! What a box reports while it runs.
 
-use ::boost::{Event, FlowEnd, FlowSummary, Uncompressed};
+use ::boost::{BufferKind, CappedBuffer, Event, FlowEnd, FlowSummary, Uncompressed};
 use serde::Serialize;
 use std::net::SocketAddr;
 
@@ -51,6 +51,17 @@ pub enum BoostEvent {
         /// The reason.
         why: String,
     },
+    /// The kernel caps a buffer, so several connections carry the session.
+    SeveralConnections {
+        /// Their number.
+        connections: u64,
+        /// The smallest buffer.
+        buffer: LaneBuffer,
+        /// Its size.
+        granted_bytes: u64,
+        /// The size that was asked for.
+        asked_bytes: u64,
+    },
     /// The far box is reached.
     FarReached {
         /// Its address.
@@ -66,6 +77,19 @@ pub enum BoostEvent {
         /// Their number.
         count: u64,
     },
+}
+
+/// A buffer of the connections between the boxes.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LaneBuffer {
+    /// The send buffer of this box.
+    NearSend,
+    /// Its receive buffer.
+    NearReceive,
+    /// The smaller one of the far box.
+    Far,
 }
 
 /// A flow that has ended.
@@ -157,6 +181,18 @@ impl From<Event> for BoostEvent {
             Event::FarUnreachable { far, why } => BoostEvent::FarUnreachable { far, why },
             Event::UdtBlocked { far, why } => BoostEvent::UdtBlocked { far, why },
             Event::FarReached { far } => BoostEvent::FarReached { far },
+            Event::SeveralConnections { connections, capped, granted, asked } => {
+                BoostEvent::SeveralConnections {
+                    connections: connections as u64,
+                    buffer: match capped {
+                        CappedBuffer::Near(BufferKind::Send) => LaneBuffer::NearSend,
+                        CappedBuffer::Near(BufferKind::Receive) => LaneBuffer::NearReceive,
+                        CappedBuffer::Far => LaneBuffer::Far,
+                    },
+                    granted_bytes: granted.bytes(),
+                    asked_bytes: asked.bytes(),
+                }
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A program whose connections are boosted: it runs in a network of its own, without root.
 
 use super::event::BoostEvent;
-use super::request::{BoxSettings, check_direct_rate, check_udt, far_address};
+use super::request::{BoxSettings, check_connections, check_direct_rate, check_udt, far_address};
 use super::running::{Began, BoostDocument, BoostedProgram, observe, resolve_far};
 use super::status::{BoxRole, Serving};
 use super::{PORT, problem};
@@ -52,12 +52,14 @@ pub struct ProgramRequest {
     pub ports: Vec<u16>,
     /// Connections to far that are kept ready.
     pub lanes: u32,
-    /// Carry all flows over one connection to far, which is resumed when it breaks.
+    /// Carry all flows over one session with far, which is resumed when its connections break.
     pub mux: bool,
     /// Carry that over UDT where UDP reaches far, or else over TCP.
     pub udt: bool,
     /// Goodput of a direct transfer: what the saved time of the status compares with.
     pub direct_rate: Option<BitRate>,
+    /// Connections that carry the session; see [`NearRequest::connections`](super::NearRequest).
+    pub connections: Option<usize>,
     /// Settings of the near box.
     pub settings: BoxSettings,
 }
@@ -73,6 +75,7 @@ impl Default for ProgramRequest {
             mux: false,
             udt: false,
             direct_rate: None,
+            connections: None,
             settings: BoxSettings::default(),
         }
     }
@@ -88,6 +91,7 @@ impl ProgramRequest {
             self.settings.check()?;
             far_address(far)?;
             check_udt(self.udt, self.mux, &self.settings)?;
+            check_connections(self.mux, self.connections)?;
         }
         check_direct_rate(self.direct_rate)?;
         if self.command.is_empty() {
@@ -132,6 +136,7 @@ pub fn run(
         lanes: usize::try_from(request.lanes).unwrap_or(usize::MAX),
         mux: request.mux && request.far.is_some(),
         udt: (request.udt && request.far.is_some()).then(|| settings.udt_congestion()),
+        connections: request.connections,
         compresses: settings.compress && request.far.is_some(),
         options,
         timeouts: settings.timeouts(),

@@ -1,7 +1,7 @@
 //! What a box is asked for.
 
 use super::ingress::{GatewaySettings, ProxySettings};
-use super::{MAX_LANE_BUFFER, PORT};
+use super::{MAX_CONNECTIONS, MAX_LANE_BUFFER, PORT};
 use crate::{Field, Problem};
 use ::boost::{AllowRule, Target, TargetHost, Timeouts};
 use control::Algorithm;
@@ -92,13 +92,16 @@ pub struct NearRequest {
     pub gateway: Option<GatewaySettings>,
     /// Connections to far that are kept ready.
     pub lanes: u32,
-    /// Carry all flows over one connection to far, which is resumed when it breaks.
+    /// Carry all flows over one session with far, which is resumed when its connections break.
     pub mux: bool,
     /// Carry that over UDT where UDP reaches far, or else over TCP.
     pub udt: bool,
     /// Goodput of a direct transfer, as a plan or a verification has it: what the saved time of the
     /// status compares with.
     pub direct_rate: Option<BitRate>,
+    /// Connections that carry the session, 1 to [`MAX_CONNECTIONS`]; `None`: several where the kernel
+    /// caps buffers.
+    pub connections: Option<usize>,
     /// Settings of both boxes.
     pub settings: BoxSettings,
 }
@@ -115,6 +118,7 @@ impl Default for NearRequest {
             mux: false,
             udt: false,
             direct_rate: None,
+            connections: None,
             settings,
         }
     }
@@ -248,6 +252,7 @@ impl NearRequest {
         }
         check_udt(self.udt, self.mux, &self.settings)?;
         check_direct_rate(self.direct_rate)?;
+        check_connections(self.mux, self.connections)?;
         if self.lanes > 1024 {
             let message = format!("lanes: {} is out of range", self.lanes);
             return Err(Problem::field(Field::Lanes, message, "0 to 1024"));
@@ -281,6 +286,21 @@ pub(super) fn check_udt(udt: bool, mux: bool, settings: &BoxSettings) -> Result<
         }
         _ => Ok(()),
     }
+}
+
+/// Only sessions have a number of connections.
+pub(super) fn check_connections(mux: bool, connections: Option<usize>) -> Result<(), Problem> {
+    let Some(count) = connections else { return Ok(()) };
+    let accepted = format!("1 to {MAX_CONNECTIONS}, with mux");
+    if !mux {
+        let message = "without mux, each flow has a connection of its own";
+        return Err(Problem::field(Field::Connections, message, accepted));
+    }
+    if !(1..=MAX_CONNECTIONS).contains(&count) {
+        let message = format!("connections: {count} is out of range");
+        return Err(Problem::field(Field::Connections, message, accepted));
+    }
+    Ok(())
 }
 
 /// The host and port of a far box.
@@ -372,10 +392,15 @@ mod tests {
             (NearRequest { forwards: Vec::new(), ..near.clone() }, Field::Forward),
             (NearRequest { lanes: 1025, ..near.clone() }, Field::Lanes),
             (NearRequest { direct_rate: Some(BitRate::ZERO), ..near.clone() }, Field::DirectRate),
+            (NearRequest { connections: Some(1), ..near.clone() }, Field::Connections),
+            (NearRequest { mux: true, connections: Some(0), ..near.clone() }, Field::Connections),
+            (NearRequest { mux: true, connections: Some(17), ..near.clone() }, Field::Connections),
         ];
         for (request, field) in of_near {
             assert_eq!(request.check().unwrap_err().remedy.unwrap().field, field, "{request:?}");
         }
+        let several = NearRequest { mux: true, connections: Some(MAX_CONNECTIONS), ..near };
+        assert_eq!(several.check(), Ok(()));
         let far = FarRequest { settings: insecure, ..FarRequest::default() };
         assert_eq!(far.check(), Ok(()));
         let listen = SocketAddr::from(([0, 0, 0, 0], 1));

@@ -136,6 +136,7 @@ pub fn near(
         lanes: usize::try_from(request.lanes).unwrap_or(usize::MAX),
         mux: request.mux,
         udt: request.udt.then(|| settings.udt_congestion()),
+        connections: request.connections,
         compresses: settings.compress,
         options,
         timeouts: settings.timeouts(),

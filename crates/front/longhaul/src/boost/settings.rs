@@ -4,7 +4,7 @@ use super::event::BoostEvent;
 use super::problem;
 use super::request::BoxSettings;
 use crate::secrets::{self, MAX_LIST, SecretText, tokens};
-use crate::{Fault, Field, Problem};
+use crate::{Fault, Problem};
 use ::boost::{LaneOptions, PairKey, Timeouts, keys::KeyError, sockets};
 use control::Algorithm;
 use std::net::{IpAddr, SocketAddr};
@@ -31,8 +31,8 @@ impl BoxSettings {
                 on_event,
                 format!(
                     "the kernel grants buffers of {granted}, not {asked}: raise \
-                     net.core.rmem_max and net.core.wmem_max, or omit {}",
-                    Field::Buffer
+                     net.core.rmem_max and net.core.wmem_max, or use mux at near, which then \
+                     opens several connections"
                 ),
             );
         }

@@ -17,6 +17,7 @@ use host::stop::StopFlag;
 use host::wait::EventFd;
 use lane::{Refusal, Role, Target};
 use mux::StreamId;
+use mux::chunk::KEEPALIVE;
 use std::io;
 use std::net::TcpStream;
 use std::sync::Arc;
@@ -198,6 +199,11 @@ impl Engine {
         self.links.iter().map(|(_, link)| link)
     }
 
+    /// Connections that carry no session yet.
+    pub(super) fn unattached(&self) -> Vec<usize> {
+        self.links.iter().filter(|(_, link)| link.session.is_none()).map(|(id, _)| id).collect()
+    }
+
     pub(super) fn flow(&mut self, id: usize) -> Option<&mut MuxFlow> {
         self.flows.get(id)
     }
@@ -223,30 +229,46 @@ impl Engine {
         self.sessions.insert(live)
     }
 
-    /// A session goes on over a connection, instead of the one that it may have.
+    /// A session goes on over a connection, instead of those that it may have.
     pub(super) fn attach<S: Side>(&mut self, session: usize, link: usize, side: &mut S) {
         let Some(live) = self.sessions.get(session) else { return };
-        live.unlinked = None;
-        if let Some(old) = live.link.replace(link) {
+        for old in std::mem::take(&mut live.links) {
             if let Some(old) = self.links.get(old) {
                 old.session = None;
             }
             self.close_link(old, "the session has another connection", side);
         }
+        self.attach_beside(session, link);
+    }
+
+    /// A session goes on over one more connection.
+    pub(super) fn attach_beside(&mut self, session: usize, link: usize) {
+        let Some(live) = self.sessions.get(session) else { return };
+        live.unlinked = None;
+        live.links.push(link);
         if let Some(link) = self.links.get(link) {
             link.session = Some(session);
         }
         self.counters.lanes.increment();
+        self.share_unsent(session);
         self.ready.push(session);
     }
 
-    /// Closes a connection. Its session waits for the next one.
+    /// Closes a connection. Its session sends what was not acknowledged over the others, or waits for
+    /// the next one.
     pub(super) fn close_link<S: Side>(&mut self, id: usize, why: &str, side: &mut S) {
         let Some(link) = self.links.remove(id) else { return };
         self.counters.active_lanes.decrement();
-        if let Some(live) = link.session.and_then(|session| self.sessions.get(session)) {
-            live.link = None;
-            live.unlinked = Some(self.now);
+        if let Some(session) = link.session
+            && let Some(live) = self.sessions.get(session)
+        {
+            live.links.retain(|other| *other != id);
+            live.session.rewind();
+            if live.links.is_empty() {
+                live.unlinked = Some(self.now);
+            }
+            self.share_unsent(session);
+            self.ready.push(session);
         }
         side.link_lost(&link, why, self);
     }
@@ -356,14 +378,14 @@ impl Engine {
         flow.local.share = None;
         let mut link = None;
         if let Some(live) = flow.session.and_then(|session| self.sessions.get(session)) {
-            link = live.link;
+            link = live.links.first().copied();
             live.streams.remove(&flow.stream);
             live.woken.retain(|woken| *woken != id);
             live.queue.retain(|queued| *queued != id);
         }
         let mut summary = flow.local.summary(self.role == Role::Near, self.now);
         if self.role == Role::Near && summary.end == FlowEnd::Orderly {
-            summary.rtt = link.and_then(|link| self.links.get(link)?.socket.min_rtt());
+            summary.rtt = link.and_then(|link| self.links.get(link)?.min_rtt());
         }
         side.flow_ended(id, summary);
     }
@@ -371,11 +393,11 @@ impl Engine {
     /// Ends a session: its flows are reset, except those that only deliver what they have.
     pub(super) fn end_session<S: Side>(&mut self, id: usize, why: &str, side: &mut S) {
         let Some(live) = self.sessions.remove(id) else { return };
-        if let Some(link) = live.link {
-            if let Some(link) = self.links.get(link) {
+        for id in live.links {
+            if let Some(link) = self.links.get(id) {
                 link.session = None;
             }
-            self.close_link(link, why, side);
+            self.close_link(id, why, side);
         }
         for flow_id in live.streams.into_values() {
             let Some(flow) = self.flows.get(flow_id) else { continue };
@@ -410,14 +432,25 @@ impl Engine {
         for (id, why) in overdue {
             self.close_link(id, why, side);
         }
-        for (id, live) in self.sessions.iter_mut() {
-            let Some(link) = live.link.and_then(|link| self.links.get(link)) else {
-                continue;
-            };
-            if now.saturating_duration_since(link.last_ping) >= PING_INTERVAL {
-                link.last_ping = now;
+        self.show_life();
+    }
+
+    /// Asks peers to acknowledge everything, and shows them that each connection works.
+    fn show_life(&mut self) {
+        let now = self.now;
+        let is_due = |last: Instant| now.saturating_duration_since(last) >= PING_INTERVAL;
+        for (id, live) in self.sessions.iter_mut().filter(|(_, live)| !live.links.is_empty()) {
+            if is_due(live.last_ping) {
+                live.last_ping = now;
                 live.session.ping();
                 self.ready.push(id);
+            }
+        }
+        for (_, link) in self.links.iter_mut() {
+            if let Some(session) = link.session.filter(|_| is_due(link.last_keepalive)) {
+                link.last_keepalive = now;
+                link.socket.queue().extend_from_slice(&KEEPALIVE);
+                self.ready.push(session);
             }
         }
     }
@@ -449,8 +482,10 @@ impl Engine {
             self.end_flow(id, side);
         }
         for (_, live) in self.sessions.iter_mut().filter(|(_, it)| it.session.is_acknowledged()) {
-            if let Some(link) = live.link.and_then(|link| self.links.get(link)) {
-                let _ = host::socket::set_reset_on_close(&link.socket.stream, false);
+            for id in &live.links {
+                if let Some(link) = self.links.get(*id) {
+                    let _ = host::socket::set_reset_on_close(&link.socket.stream, false);
+                }
             }
         }
         for id in self.links.ids() {
@@ -468,4 +503,4 @@ impl<J> Prepared<J> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

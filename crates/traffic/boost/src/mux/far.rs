@@ -12,19 +12,22 @@ use crate::event::Event;
 use crate::event_loop::{Inbox, Report, flow_ended};
 use crate::far::{FarConfig, NewLane};
 use crate::keys::KeyId;
+use crate::lane_buffers::GrantedBuffers;
 use crate::lane_socket::LaneSocket;
 use crate::local_flow::FlowSummary;
 use crate::resolver::{Answer, Resolver};
 use crate::{Timeouts, sockets};
 use lane::{Carries, Preface, Refusal, Role, Target};
-use mux::{Hello, Session, UdtOffer, Verdict, Welcome};
+use mux::{Attachment, Hello, MAX_CONNECTIONS, Session, UdtOffer, Verdict, Welcome};
 use pinned_tls::PublicKey;
 use std::io;
 use std::net::{SocketAddr, TcpStream};
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 /// Most sessions, in all and of one key; of one address at most seven times the room that is left.
-/// Each keeps at most 33 MiB that are not acknowledged, and 128 MiB for slow receivers.
+/// Each keeps at most 33 MiB that are not acknowledged, 38 MiB that arrived early, and 128 MiB for slow
+/// receivers.
 const MAX_SESSIONS: u64 = 8;
 const MAX_OF_KEY: usize = 4;
 /// Connections that have not said which session they are of.
@@ -73,7 +76,7 @@ impl<'a> FarSide<'a> {
         }
     }
 
-    /// The session of a `Hello`, new or resumed; with the answer to it.
+    /// The session of a `Hello`, new or not; with the answer to it.
     fn find(
         &mut self,
         hello: &Hello,
@@ -83,18 +86,21 @@ impl<'a> FarSide<'a> {
     ) -> Result<(usize, u64), Verdict> {
         let found = engine.sessions().find(|(_, live)| live.id == hello.session && live.key == key);
         let found = found.map(|(id, _)| id);
-        match (hello.resumes_at, found) {
-            (resumes_at, Some(id)) => {
+        match (hello.attachment, found) {
+            (attachment, Some(id)) => {
                 let live = engine.session(id).ok_or(Verdict::Unknown)?;
                 // One that begins again has lost the answer to its first `Hello`.
-                if resumes_at.is_none() && live.session.received() > 0 {
+                if attachment == Attachment::First && live.session.received() > 0 {
                     return Err(Verdict::Unknown);
+                }
+                if attachment == Attachment::Additional && live.links.len() >= MAX_CONNECTIONS {
+                    return Err(Verdict::Busy);
                 }
                 live.peer = peer;
                 Ok((id, live.session.received()))
             }
-            (Some(_), None) => Err(Verdict::Unknown),
-            (None, None) => {
+            (Attachment::Resumed(_) | Attachment::Additional, None) => Err(Verdict::Unknown),
+            (Attachment::First, None) => {
                 let share = self.share(key, peer, engine).ok_or(Verdict::Busy)?;
                 let session = Session::new(Role::Far);
                 let mut live = Live::new(session, hello.session, key, peer, engine.now);
@@ -163,6 +169,12 @@ impl<'a> FarSide<'a> {
     }
 }
 
+/// What the kernel lets a connection hold, rounded up: a buffer that is granted as asked is not capped.
+fn window_kib(link: &Link) -> Option<NonZeroU32> {
+    let (_, least) = GrantedBuffers::of(&link.socket.stream).ok()?.least();
+    NonZeroU32::new(u32::try_from(least.bytes().div_ceil(1 << 10)).unwrap_or(u32::MAX))
+}
+
 impl Side for FarSide<'_> {
     type Job = Job;
 
@@ -209,19 +221,27 @@ impl Side for FarSide<'_> {
         let resumes_at = found.map_or(0, |(_, received)| received);
         let udt = found.and_then(|_| self.offer_udt(link, &hello, engine));
         let offer = udt.as_ref().map(|(offer, _)| *offer);
-        let welcome = Welcome { verdict, resumes_at, udt: offer };
         let Some(open) = engine.link(link) else { return };
+        let welcome = Welcome { verdict, resumes_at, window_kib: window_kib(open), udt: offer };
         open.socket.queue().extend_from_slice(&welcome.encode());
         let Some((session, _)) = found else {
             open.ends = true;
             self.refused(
                 peer,
                 match verdict {
+                    Verdict::Busy if hello.attachment == Attachment::Additional => {
+                        "too many connections of its session"
+                    }
                     Verdict::Busy => "too many sessions",
                     Verdict::Accepted | Verdict::Unknown => "its session is unknown here",
                 },
             );
             return engine.pump_link(link, self);
+        };
+        let offset = match hello.attachment {
+            Attachment::First => 0,
+            Attachment::Resumed(offset) => offset,
+            Attachment::Additional => return engine.attach_beside(session, link),
         };
         let Some(live) = engine.session(session) else { return };
         if compresses {
@@ -229,7 +249,7 @@ impl Side for FarSide<'_> {
             live.session.admit_compressed();
         }
         // Wrong offsets end the session, not only the connection.
-        if let Err(error) = live.session.resume(hello.resumes_at.unwrap_or_default()) {
+        if let Err(error) = live.session.resume(offset) {
             self.refused(peer, &error.to_string());
             engine.close_link(link, "refused", self);
             return engine.end_session(session, &error.to_string(), self);
@@ -348,7 +368,8 @@ mod tests {
         id: u8,
         engine: &mut Engine,
     ) -> Result<usize, Verdict> {
-        let hello = Hello { session: SessionId([id; 16]), resumes_at: None, udt: None };
+        let hello =
+            Hello { session: SessionId([id; 16]), attachment: Attachment::First, udt: None };
         let peer = SocketAddr::from(([192, 0, 2, last], 1));
         let (found, _) = side.find(&hello, key.map(|key| [key; 32]), peer, engine)?;
         engine.session(found).unwrap().unlinked = None;

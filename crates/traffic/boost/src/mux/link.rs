@@ -4,14 +4,15 @@ use crate::address_share::ShareTicket;
 use crate::keys::KeyId;
 use crate::lane_socket::LaneSocket;
 use host::edge_poller::Edge;
+use mux::ChunkReader;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 /// Timeout of a connection until both ends have greeted.
 const GREETING_TIMEOUT: Duration = Duration::from_secs(10);
-/// Interval of `Ping`, and the silence after which a connection is given up.
+/// Interval of signs of life, and the silence after which a connection is given up.
 pub(super) const PING_INTERVAL: Duration = Duration::from_secs(10);
-const SILENCE_TIMEOUT: Duration = Duration::from_secs(25);
+pub(super) const SILENCE_TIMEOUT: Duration = Duration::from_secs(25);
 
 /// A connection, and what has come of its greeting.
 pub(crate) struct Link {
@@ -25,6 +26,10 @@ pub(crate) struct Link {
     pub(super) compresses: bool,
     /// The session that it carries.
     pub(super) session: Option<usize>,
+    /// Near: it is to carry its session beside others.
+    pub(super) is_additional: bool,
+    /// What it carries of the session.
+    pub(super) chunks: ChunkReader,
     greeting: Vec<u8>,
     /// Bytes of the peer's greeting.
     wanted: usize,
@@ -33,11 +38,13 @@ pub(crate) struct Link {
     /// Time until its greeting.
     pub(super) timeout: Duration,
     pub(super) last_heard: Instant,
-    pub(super) last_ping: Instant,
+    pub(super) last_keepalive: Instant,
     /// It is closed once what is queued was sent.
     pub(super) ends: bool,
     /// The other end of its socket is a thread with a UDT connection.
     is_udt: bool,
+    /// The least RTT of the connection that has greeted, where that was another one.
+    greeted_rtt: Option<Duration>,
 }
 
 impl Link {
@@ -57,15 +64,18 @@ impl Link {
             share: None,
             compresses: false,
             session: None,
+            is_additional: false,
+            chunks: ChunkReader::default(),
             greeting: Vec::new(),
             wanted,
             has_failed: false,
             since: now,
             timeout: GREETING_TIMEOUT,
             last_heard: now,
-            last_ping: now,
+            last_keepalive: now,
             ends: false,
             is_udt: false,
+            greeted_rtt: None,
         }
     }
 
@@ -76,8 +86,14 @@ impl Link {
             key: greeted.key,
             share,
             is_udt: true,
+            greeted_rtt: greeted.socket.min_rtt(),
             ..Link::new(socket, greeted.peer, &[], 0, now)
         }
+    }
+
+    /// The least RTT to the other box.
+    pub(super) fn min_rtt(&self) -> Option<Duration> {
+        self.socket.min_rtt().or(self.greeted_rtt)
     }
 
     /// True if UDT carries it and nothing has arrived.

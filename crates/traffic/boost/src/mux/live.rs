@@ -1,8 +1,8 @@
-//! A session at this box: its connection, and the flows of its streams.
+//! A session at this box: its connections, and the flows of its streams.
 
 use crate::address_share::ShareTicket;
 use crate::keys::KeyId;
-use mux::{Session, SessionId, StreamId};
+use mux::{Reassembly, Session, SessionId, StreamId};
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 use std::time::Instant;
@@ -16,7 +16,12 @@ pub(crate) struct Live {
     pub(super) peer: SocketAddr,
     /// Far: counts it for the address of near that began it.
     pub(super) share: Option<ShareTicket>,
-    pub(super) link: Option<usize>,
+    pub(super) links: Vec<usize>,
+    /// Index of the connection that gets the next bytes.
+    pub(super) turn: usize,
+    /// Bytes that have arrived before earlier ones.
+    pub(super) held: Reassembly,
+    pub(super) last_ping: Instant,
     /// Since when it has no connection.
     pub(super) unlinked: Option<Instant>,
     pub(super) streams: HashMap<StreamId, usize>,
@@ -44,7 +49,10 @@ impl Live {
             key,
             peer,
             share: None,
-            link: None,
+            links: Vec::new(),
+            turn: 0,
+            held: Reassembly::default(),
+            last_ping: now,
             unlinked: Some(now),
             streams: HashMap::new(),
             compresses: false,

@@ -1,5 +1,6 @@
 //! Near's sessions: opens streams for flows, and connects again when a connection breaks.
 
+use super::connections::Connections;
 use super::engine::{Engine, Side};
 use super::link::Link;
 use super::live::Live;
@@ -9,6 +10,7 @@ use super::{OTHER_COMPRESSION, RESUME_TIMEOUT};
 use crate::counters::Counters;
 use crate::event::Event;
 use crate::event_loop::{Report, flow_ended};
+use crate::lane_buffers::GrantedBuffers;
 use crate::lane_socket::LaneSocket;
 use crate::local_flow::{FlowEnd, FlowSummary, Local, LocalFlow};
 use crate::near::{ADDRESS_TIMEOUT, NearConfig, NewFlow};
@@ -18,12 +20,13 @@ use host::address::with_port;
 use host::clock;
 use host::stop::StopFlag;
 use lane::{Carries, Preface, Reduction, Refusal, Role, Target};
-use mux::{Hello, Session, SessionId, UdtOffer, Verdict, Welcome};
+use mux::{Attachment, Hello, Session, SessionId, UdtOffer, Verdict, Welcome};
 use pinned_tls::{Identity, PublicKey};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use units::ByteCount;
 
 /// Pauses between attempts to connect.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -35,7 +38,7 @@ const UDT_PAUSE: Duration = Duration::from_secs(600);
 /// The preface and far's answer.
 const GREETING_BYTES: usize = Preface::BYTES + Welcome::BYTES;
 
-/// The session of near, and its next connection.
+/// The session of near, and its next connections.
 pub(crate) struct NearSide<'a> {
     config: &'a NearConfig,
     counters: &'a Arc<Counters>,
@@ -47,7 +50,7 @@ pub(crate) struct NearSide<'a> {
     has_begun: bool,
     /// Flows of the session so far.
     flows: u64,
-    link: Option<usize>,
+    connections: Connections,
     pause: Duration,
     retry_at: Instant,
     /// Index of the address of far that is tried next.
@@ -76,7 +79,7 @@ impl<'a> NearSide<'a> {
             session: None,
             has_begun: false,
             flows: 0,
-            link: None,
+            connections: Connections::new(config.connections, clock::now()),
             pause: FIRST_PAUSE,
             retry_at: clock::now(),
             address: 0,
@@ -107,26 +110,51 @@ impl<'a> NearSide<'a> {
         Ok(session)
     }
 
-    /// Begins a connection, unless one is there or a pause is on.
+    /// Connections that carry the session.
+    fn attached(&self, engine: &mut Engine) -> usize {
+        let live = self.session.and_then(|session| engine.session(session));
+        live.map_or(0, |live| live.links.len())
+    }
+
+    /// Begins a connection, unless one is there or a pause is on; those beside it that are missing.
     fn connect(&mut self, engine: &mut Engine) {
-        if self.link.is_some() || engine.now < self.retry_at {
-            return;
-        }
+        let (attached, pending) = (self.attached(engine), engine.unattached().len());
         let far = self.address();
-        if let Err(why) = self.try_connect(far, engine) {
+        if attached > 0 {
+            for _ in 0..self.connections.missing(attached + pending, engine.now) {
+                if self.try_connect(far, true, engine).is_err() {
+                    return self.connections.lost(Duration::ZERO, engine.now);
+                }
+            }
+        } else if pending == 0
+            && engine.now >= self.retry_at
+            && let Err(why) = self.try_connect(far, false, engine)
+        {
             self.unreachable(far, &why, engine);
         }
     }
 
-    fn try_connect(&mut self, far: SocketAddr, engine: &mut Engine) -> Result<(), String> {
+    fn try_connect(
+        &mut self,
+        far: SocketAddr,
+        is_additional: bool,
+        engine: &mut Engine,
+    ) -> Result<(), String> {
         let session = self.session(engine)?;
-        let wants_udt = self.config.udt.is_some() && engine.now >= self.udt_at;
+        let wants_udt = !is_additional && self.config.udt.is_some() && engine.now >= self.udt_at;
         let Some(live) = engine.session(session) else { return Ok(()) };
-        let resumes_at = self.has_begun.then(|| live.session.received());
+        let attachment = match (is_additional, self.has_begun) {
+            (true, _) => Attachment::Additional,
+            (false, true) => Attachment::Resumed(live.session.received()),
+            (false, false) => Attachment::First,
+        };
         let identity = wants_udt.then(udt_carrier::fresh_identity).transpose();
-        self.udt_identity = identity.map_err(|error| error.to_string())?;
-        let udt = self.udt_identity.as_ref().map(|identity| identity.public_key().to_bytes());
-        let hello = Hello { session: live.id, resumes_at, udt };
+        let identity = identity.map_err(|error| error.to_string())?;
+        let udt = identity.as_ref().map(|identity| identity.public_key().to_bytes());
+        if !is_additional {
+            self.udt_identity = identity;
+        }
+        let hello = Hello { session: live.id, attachment, udt };
         let key = self.config.key.as_ref();
         let tls = key.map(crate::PairKey::client).transpose();
         let tls = tls.map_err(|error| error.to_string())?.map(Box::new);
@@ -137,15 +165,12 @@ impl<'a> NearSide<'a> {
         let preface = Preface { carries: Carries::ManyFlows, compresses: self.config.compresses };
         let greeting = [&preface.encode()[..], &hello.encode()].concat();
         let mut link = Link::new(socket, far, &greeting, GREETING_BYTES, engine.now);
+        link.is_additional = is_additional;
         if !self.has_begun && self.config.far.len() > 1 {
             link.timeout = ADDRESS_TIMEOUT;
         }
-        // It cannot be greeted or lost before it has connected.
-        self.link = engine.add_link(link, self);
-        if self.link.is_none() {
-            return Err("the system has no room for another connection".to_owned());
-        }
-        Ok(())
+        let has_room = engine.add_link(link, self).map(drop);
+        has_room.ok_or_else(|| "the system has no room for another connection".to_owned())
     }
 
     /// Goes on to the next address; after a pause once every address has failed. A session that has not
@@ -171,30 +196,42 @@ impl<'a> NearSide<'a> {
     fn drop_session(&mut self, why: &str, engine: &mut Engine) {
         let Some(session) = self.session.take() else { return };
         engine.end_session(session, why, self);
-        // One that has not begun to carry it.
-        if let Some(link) = self.link.take() {
+        self.close_unattached(why, engine);
+    }
+
+    /// Closes connections that have not begun to carry the session.
+    fn close_unattached(&mut self, why: &str, engine: &mut Engine) {
+        for link in engine.unattached() {
             engine.close_link(link, why, self);
         }
     }
 
-    /// Takes far's answer; `Some`: UDT is to carry the session.
-    fn welcomed(&self, greeting: &[u8], engine: &mut Engine) -> Result<Option<UdtOffer>, String> {
+    /// Takes far's answer.
+    fn welcomed(
+        &self,
+        greeting: &[u8],
+        is_additional: bool,
+        engine: &mut Engine,
+    ) -> Result<Welcome, String> {
         let (preface, rest) = greeting.split_first_chunk().ok_or("it sent no preface")?;
         let preface = Preface::decode(*preface).map_err(|error| error.to_string())?;
         if preface.carries != Carries::ManyFlows {
             return Err("it does not carry many flows over one connection".to_owned());
         }
         let welcome = rest.try_into().ok().and_then(Welcome::decode).ok_or("it sent no answer")?;
-        let Some(session) = self.session else { return Ok(None) };
         match welcome.verdict {
             Verdict::Accepted => {}
             Verdict::Unknown => return Err("the far box no longer has the session".to_owned()),
             Verdict::Busy => return Err("the far box has too many sessions".to_owned()),
         }
-        self.agree_on_compression(preface, session, engine)?;
-        let Some(live) = engine.session(session) else { return Ok(None) };
-        live.session.resume(welcome.resumes_at).map_err(|error| error.to_string())?;
-        Ok(welcome.udt)
+        if let Some(session) = self.session {
+            self.agree_on_compression(preface, session, engine)?;
+            let live = engine.session(session).filter(|_| !is_additional);
+            if let Some(live) = live {
+                live.session.resume(welcome.resumes_at).map_err(|error| error.to_string())?;
+            }
+        }
+        Ok(welcome)
     }
 
     /// Replaces the connection that has greeted by one over UDT; the number of that.
@@ -301,9 +338,15 @@ impl Side for NearSide<'_> {
     }
 
     fn greeted(&mut self, link: usize, greeting: &[u8], engine: &mut Engine) {
-        let Some(far) = engine.link(link).map(|link| link.peer) else { return };
-        let offer = match self.welcomed(greeting, engine) {
-            Ok(offer) => offer,
+        let Some(open) = engine.link(link) else { return };
+        let (far, is_additional) = (open.peer, open.is_additional);
+        let own = GrantedBuffers::of(&open.socket.stream).ok();
+        let welcome = match self.welcomed(greeting, is_additional, engine) {
+            Ok(welcome) => welcome,
+            Err(why) if is_additional => {
+                engine.close_link(link, &why, self);
+                return self.connections.lost(Duration::ZERO, engine.now);
+            }
             Err(why) => {
                 engine.close_link(link, &why, self);
                 let had_begun = self.has_begun;
@@ -316,30 +359,37 @@ impl Side for NearSide<'_> {
             }
         };
         let Some(session) = self.session else { return };
+        if is_additional {
+            return engine.attach_beside(session, link);
+        }
         (self.has_begun, self.pause, self.failed) = (true, FIRST_PAUSE, 0);
         if self.is_reached.replace(true) != Some(true) {
             (self.report)(Event::FarReached { far });
         }
-        let carrying = match offer {
-            None => {
-                if self.udt_identity.take().is_some() {
-                    self.udt_blocked(far, "it has no free UDP port", engine);
+        if let Some(offer) = welcome.udt {
+            return match self.change_to_udt(link, offer, engine) {
+                Ok(carrying) => {
+                    self.connections.one();
+                    engine.attach(session, carrying, self);
                 }
-                Ok(link)
-            }
-            Some(offer) => self.change_to_udt(link, offer, engine),
-        };
-        match carrying {
-            Ok(carrying) => {
-                self.link = Some(carrying);
-                engine.attach(session, carrying, self);
-            }
-            Err(why) => {
-                self.udt_blocked(far, &why, engine);
-                engine.close_link(link, &why, self);
-                self.retry_at = engine.now;
-            }
+                Err(why) => {
+                    self.udt_blocked(far, &why, engine);
+                    engine.close_link(link, &why, self);
+                    self.retry_at = engine.now;
+                }
+            };
         }
+        if self.udt_identity.take().is_some() {
+            self.udt_blocked(far, "it has no free UDP port", engine);
+        }
+        engine.attach(session, link, self);
+        let options = &self.config.options;
+        let of_far =
+            welcome.window_kib.map(|size| ByteCount::from_bytes(u64::from(size.get()) << 10));
+        if let Some(event) = self.connections.decide(options.buffer, own, of_far) {
+            (self.report)(event);
+        }
+        self.connect(engine);
     }
 
     fn open(&mut self, _flow: usize, _target: &Target, _engine: &mut Engine) {}
@@ -352,19 +402,23 @@ impl Side for NearSide<'_> {
     }
 
     fn link_lost(&mut self, link: &Link, why: &str, engine: &mut Engine) {
-        self.link = None;
         // A peer that is not one of the protocol has ended it.
         if self.session.is_some_and(|session| engine.session(session).is_none()) {
             self.session = None;
+            self.close_unattached(why, engine);
         }
         if link.is_silent_udt() {
             let why = "UDP does not reach it; open its UDP port in firewalls";
             self.udt_blocked(link.peer, why, engine);
         }
-        if link.session.is_some() {
-            // The next one is connected at once.
+        if self.attached(engine) > 0 {
+            let lived = engine.now.saturating_duration_since(link.since);
+            self.connections.lost(lived, engine.now);
+        } else if link.session.is_some() {
+            // The next one is connected at once, as the only one.
             self.retry_at = engine.now;
-        } else if !link.is_greeted() {
+            self.close_unattached(why, engine);
+        } else if !link.is_greeted() && !link.is_additional {
             self.unreachable(link.peer, why, engine);
         }
     }
@@ -428,6 +482,7 @@ mod tests {
             lanes: 0,
             mux: true,
             udt: None,
+            connections: None,
             compresses: false,
             options: LaneOptions::default(),
             timeouts: Timeouts::default(),

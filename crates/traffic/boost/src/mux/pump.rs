@@ -5,10 +5,9 @@ use super::engine::{Engine, Side};
 use super::live::Live;
 use super::mux_flow::{Progress, Sending, answer_refusal};
 use crate::local_flow::{FlowEnd, Local, LocalFlow};
-use crate::relay::SCRATCH_BYTES;
 use lane::{Refusal, Role};
 use mux::{Event, Received, StreamId};
-use std::io::{self, Write};
+use std::io::Write;
 
 /// Rounds of a session before others have their turn.
 const MAX_ROUNDS: usize = 16;
@@ -38,36 +37,6 @@ impl Engine {
             }
         }
         self.ready.push(id);
-    }
-
-    /// Reads one buffer from the connection. True if there was anything.
-    fn receive<S: Side>(&mut self, id: usize, side: &mut S) -> bool {
-        let Some(live) = self.sessions.get(id) else { return false };
-        let Some(link_id) = live.link else { return false };
-        let Some(link) = self.links.get(link_id) else { return false };
-        let result = match link.check() {
-            Ok(()) if !link.socket.readable => return false,
-            Ok(()) => link.socket.read(&mut self.scratch).map_err(|error| error.to_string()),
-            Err(why) => Err(why),
-        };
-        match result {
-            Ok(None) => false,
-            Ok(Some(count @ 1..)) => {
-                link.last_heard = self.now;
-                let scratch = std::mem::take(&mut self.scratch);
-                self.process(id, scratch.get(..count).unwrap_or_default(), side);
-                self.scratch = scratch;
-                true
-            }
-            Ok(Some(_)) => {
-                self.close_link(link_id, "the other box closed the connection", side);
-                true
-            }
-            Err(why) => {
-                self.close_link(link_id, &why, side);
-                true
-            }
-        }
     }
 
     pub(super) fn process<S: Side>(&mut self, id: usize, mut input: &[u8], side: &mut S) {
@@ -212,7 +181,7 @@ impl Engine {
         let Some(live) = flow.session.and_then(|session| self.sessions.get(session)) else {
             return;
         };
-        let link = live.link.and_then(|link| self.links.get(link));
+        let link = live.links.first().and_then(|link| self.links.get(*link));
         let mut sending = Sending {
             at_far: self.role == Role::Far,
             compresses: live.compresses,
@@ -230,28 +199,5 @@ impl Engine {
             }
             Progress::Over => self.end_flow(id, side),
         }
-    }
-
-    /// Sends what the connection takes. True if it took anything.
-    fn transmit<S: Side>(&mut self, id: usize, side: &mut S) -> bool {
-        let Some(live) = self.sessions.get(id) else { return false };
-        let Some(link_id) = live.link else { return false };
-        let Some(link) = self.links.get(link_id) else { return false };
-        let mut progress = false;
-        let mut send = || -> io::Result<()> {
-            while link.socket.flush()? && live.session.unsent() > 0 {
-                let next = live.session.outgoing();
-                let piece = next.get(..SCRATCH_BYTES).unwrap_or(next);
-                let count = piece.len();
-                link.socket.send_copied(piece)?;
-                live.session.transmitted(count);
-                progress = true;
-            }
-            Ok(())
-        };
-        if let Err(error) = send() {
-            self.close_link(link_id, &error.to_string(), side);
-        }
-        progress
     }
 }

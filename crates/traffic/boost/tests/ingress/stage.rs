@@ -203,6 +203,7 @@ fn near_config(far: SocketAddr) -> NearConfig {
         lanes: 2,
         mux: false,
         udt: None,
+        connections: None,
         compresses: false,
         options: LaneOptions::default(),
         timeouts: Timeouts::default(),

@@ -24,6 +24,7 @@ pub(super) struct Setup {
     pub(super) udt: bool,
     /// The UDP port of far; `None`: any.
     pub(super) udt_port: Option<u16>,
+    pub(super) connections: Option<usize>,
     /// Near, far.
     pub(super) compresses: [bool; 2],
     pub(super) lanes: usize,
@@ -46,6 +47,7 @@ impl Default for Setup {
             mux: false,
             udt: false,
             udt_port: None,
+            connections: None,
             compresses: [false; 2],
             lanes: 0,
             timeouts,
@@ -167,6 +169,7 @@ impl Pair {
             lanes: setup.lanes,
             mux: setup.mux,
             udt: setup.udt.then_some(Algorithm::Bbr3),
+            connections: setup.connections,
             compresses: setup.compresses[0],
             options,
             timeouts: setup.timeouts,

@@ -8,4 +8,5 @@ mod lanes;
 mod reduction;
 mod semantics;
 mod sessions;
+mod several_connections;
 mod udt;

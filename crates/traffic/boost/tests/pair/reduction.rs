@@ -1,7 +1,7 @@
 //! Lanes and sessions that compress.
 
 use crate::boxes::{Pair, Setup, accept, both, target, until};
-use crate::sessions::Middle;
+use crate::sessions::{Middle, chunk};
 use boost::{Event, FlowEnd, FlowSummary, Uncompressed};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -137,11 +137,13 @@ fn a_bomb_ends_its_own_session() {
     for (size, why) in [(0x3f, "corrupt compressed block"), (0x40, "more than its credit")] {
         let mut hostile = TcpStream::connect(pair.far_address).unwrap();
         hostile.write_all(b"LHLANE\x01\x03").unwrap();
-        hostile.write_all(&[&[0; 16][..], &[size; 16]].concat()).unwrap();
-        hostile.write_all(&[&[1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 7][..], &target].concat()).unwrap();
+        hostile.write_all(&[&[0; 16][..], &[size; 16], &[0; 32]].concat()).unwrap();
+        let open = [&[1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 7][..], &target].concat();
+        hostile.write_all(&chunk(0, &open)).unwrap();
         let mut server = accept(&listener);
         let block = [12, 0, size, 0xff, 0, 0, 0, 1, 0, 0, high, low];
-        hostile.write_all(&[&block[..], &bomb].concat()).unwrap();
+        let block = chunk(open.len() as u64, &[&block[..], &bomb].concat());
+        hostile.write_all(&block).unwrap();
         assert!(server.read(&mut [0]).is_err(), "reset");
         pair.far.event(|event| match event {
             Event::FlowEnded(FlowSummary { end: FlowEnd::LaneFailed(text), .. }) => {
@@ -192,18 +194,18 @@ fn a_connection_that_offers_otherwise_than_the_first_is_refused() {
     let pair = Pair::new(address, &Setup { compresses: BOTH, mux: true, ..Setup::default() });
     let connect = |mode: u8, kind: u8| {
         let mut stream = TcpStream::connect(pair.far_address).unwrap();
-        let head = [&b"LHLANE\x01"[..], &[mode, kind], &[0; 15], &[9; 16]].concat();
+        let head = [&b"LHLANE\x01"[..], &[mode, kind], &[0; 15], &[9; 16], &[0; 32]].concat();
         stream.write_all(&head).unwrap();
         let mut answer = Vec::new();
         stream.set_read_timeout(Some(std::time::Duration::from_secs(20))).unwrap();
-        answer.resize(24, 0xff);
+        answer.resize(56, 0xff);
         let _ = stream.read_exact(&mut answer);
         (stream, answer)
     };
     let (first, accepted) = connect(3, 0);
     assert_eq!((accepted[7], accepted[8]), (3, 0));
     drop(first);
-    assert_eq!(connect(1, 1).1[8..], [0xff; 16], "closed without an answer");
+    assert_eq!(connect(1, 1).1[8..], [0xff; 48], "closed without an answer");
     pair.far.event(|event| match event {
         Event::LaneRefused { why, .. } => why.contains("offer to compress").then_some(()),
         _ => None,

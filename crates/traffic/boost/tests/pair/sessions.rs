@@ -49,7 +49,18 @@ impl Middle {
 
     /// Breaks what is open, and returns how many connections that were.
     pub(super) fn break_all(&self) -> usize {
-        let all = std::mem::take(&mut *lock(&self.open));
+        Self::break_these(&std::mem::take(&mut *lock(&self.open)))
+    }
+
+    /// Breaks the oldest connection that is open.
+    pub(super) fn break_one(&self) -> usize {
+        let mut open = lock(&self.open);
+        let count = open.len().min(2);
+        let oldest: Vec<TcpStream> = open.drain(..count).collect();
+        Self::break_these(&oldest)
+    }
+
+    fn break_these(all: &[TcpStream]) -> usize {
         all.iter().for_each(|stream| {
             let _ = host::socket::set_reset_on_close(stream, true);
             let _ = stream.shutdown(Shutdown::Both);
@@ -197,11 +208,12 @@ fn a_session_whose_answer_was_lost_begins_again() {
     let id = [7; 16];
     drop(hello(&pair, 0, 0, id));
     let (mut stream, again) = hello(&pair, 0, 0, id);
-    assert_eq!(again[8..], [0; 48], "accepted, from the beginning");
+    assert_eq!((&again[8..12], &again[16..]), (&[0; 4][..], &[0; 40][..]), "from the beginning");
     let open = [&[1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 7][..], &address.port().to_be_bytes()];
-    stream.write_all(&[&open.concat()[..], &[1, 127, 0, 0, 1]].concat()).unwrap();
+    let open = [&open.concat()[..], &[1, 127, 0, 0, 1]].concat();
+    stream.write_all(&chunk(0, &open)).unwrap();
     accept(&listener);
-    stream.read_exact(&mut [0; 12]).unwrap();
+    stream.read_exact(&mut [0; 24]).unwrap();
 }
 
 #[test]
@@ -355,13 +367,18 @@ fn a_session_that_has_failed_is_followed_by_the_next_one() {
         assert_eq!(greeting[8], 0, "it begins");
         let welcome = [&b"LHLANE\x01\x01"[..], &[0; 48]].concat();
         // What follows is no frame.
-        asked.write_all(&[&welcome[..], &[0xff; 12]].concat()).unwrap();
+        asked.write_all(&[&welcome[..], &chunk(0, &[0xff; 12])].concat()).unwrap();
         assert_eq!(application.read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);
     }
 }
 
+/// Bytes of a session, as a connection carries them.
+pub(super) fn chunk(offset: u64, bytes: &[u8]) -> Vec<u8> {
+    [&mux::chunk::header(offset, bytes.len())[..], bytes].concat()
+}
+
 /// A connection of a session to far, and far's answer.
-fn hello(pair: &Pair, kind: u8, offset: u64, id: [u8; 16]) -> (TcpStream, [u8; 56]) {
+pub(super) fn hello(pair: &Pair, kind: u8, offset: u64, id: [u8; 16]) -> (TcpStream, [u8; 56]) {
     let mut stream = TcpStream::connect(pair.far_address).unwrap();
     stream.set_read_timeout(Some(LONG)).unwrap();
     let head = [&b"LHLANE\x01\x01"[..], &[kind, 0, 0, 0, 0, 0, 0, 0], &offset.to_be_bytes()];
@@ -384,10 +401,10 @@ fn forged_sessions_and_offsets_are_refused() {
         let port = port.to_be_bytes();
         [&[1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 7][..], &port, &[1, 127, 0, 0, 1]].concat()
     };
-    stream.write_all(&open(address.port())).unwrap();
+    stream.write_all(&chunk(0, &open(address.port()))).unwrap();
     let mut server = accept(&listener);
-    // `Opened`: 12 bytes. More than that was never sent.
-    stream.read_exact(&mut [0; 12]).unwrap();
+    // A chunk with `Opened`: 12 bytes. More than that was never sent.
+    stream.read_exact(&mut [0; 24]).unwrap();
     let (_, twice) = hello(&pair, 0, 0, id);
     assert_eq!(twice[8], 1, "it exists");
     let (_, forged) = hello(&pair, 1, 13, id);
@@ -405,7 +422,7 @@ fn forged_sessions_and_offsets_are_refused() {
     // Frames that may not come end the session too.
     let id = [8; 16];
     let (mut stream, _) = hello(&pair, 0, 0, id);
-    stream.write_all(&[4, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 1, 0]).unwrap();
+    stream.write_all(&chunk(0, &[4, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 1, 0])).unwrap();
     assert!(matches!(stream.read(&mut [0]), Ok(0) | Err(_)));
     assert_eq!(hello(&pair, 1, 0, id).1[8], 1);
 }

@@ -3,6 +3,7 @@
 use crate::boxes::{LONG, Pair, Setup, accept, target, until};
 use crate::sessions::{Middle, receive, send};
 use boost::{Event, FlowEnd};
+use std::io::{Read, Write};
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -95,7 +96,10 @@ fn a_reset_and_a_refusal_pass_over_udt() {
     let [_, setup] = with_udt();
     let (listener, address) = target();
     let pair = Pair::new(address, &setup);
-    let (application, server) = (pair.connect(), accept(&listener));
+    let (mut application, mut server) = (pair.connect(), accept(&listener));
+    // Far has noticed that the target is connected.
+    application.write_all(b"a").unwrap();
+    server.read_exact(&mut [0]).unwrap();
     host::socket::set_reset_on_close(&server, true).unwrap();
     drop(server);
     assert_eq!(pair.near.flow_end(0), FlowEnd::PeerReset);

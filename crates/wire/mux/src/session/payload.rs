@@ -14,6 +14,15 @@ pub(super) enum Payload {
 }
 
 impl Payload {
+    /// Bytes of a stream that it is still to deliver: a block delivers nothing before it is whole.
+    pub(super) fn awaited(&self, id: StreamId) -> u64 {
+        match self {
+            Payload::Raw { stream, left } if *stream == id => *left as u64,
+            Payload::Compressed { stream, block, .. } if *stream == id => block.size() as u64,
+            Payload::Raw { .. } | Payload::Compressed { .. } => 0,
+        }
+    }
+
     /// What of it is among so many bytes of input, and what is left after that.
     pub(super) fn take(self, input: usize) -> (Received, Option<Self>) {
         let (Payload::Raw { left, .. } | Payload::Compressed { left, .. }) = self;

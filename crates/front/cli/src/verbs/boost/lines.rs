@@ -1,7 +1,7 @@
 //! The log of a box: a line for each event.
 
 use crate::failure::with_flags;
-use longhaul::boost::{BoostDocument, BoostEvent, BoostLine, FlowFinished};
+use longhaul::boost::{BoostDocument, BoostEvent, BoostLine, FlowFinished, LaneBuffer};
 use report::untrusted;
 use std::fmt::Write;
 use units::ByteCount;
@@ -53,6 +53,15 @@ fn text(event: &BoostEvent) -> String {
             format!("no UDT to the far box {far}, TCP carries the flows: {why}")
         }
         BoostEvent::FarReached { far } => format!("connected to the far box {far}"),
+        BoostEvent::SeveralConnections { connections, buffer, granted_bytes, .. } => {
+            let size = ByteCount::from_bytes(*granted_bytes);
+            let capped = match buffer {
+                LaneBuffer::NearSend => "the kernel caps the send buffer",
+                LaneBuffer::NearReceive => "the kernel caps the receive buffer",
+                LaneBuffer::Far => "the kernel of the far box caps its buffers",
+            };
+            format!("{capped} at {size}: {connections} connections carry the session")
+        }
         BoostEvent::Draining { flows } => {
             format!("draining: waiting for {flows} {}", plural(*flows, "flow"))
         }

@@ -1,5 +1,6 @@
 //! `longhaul boost near`: the box at the applications.
 
+use super::connections::ConnectionCount;
 use super::run_box;
 use super::settings::BoxArgs;
 use crate::console::{self, Console};
@@ -53,12 +54,17 @@ pub(super) struct NearArgs {
     #[arg(value_parser = clap::value_parser!(u32).range(0..=1024))]
     #[arg(help_heading = "Between the boxes")]
     lanes: u32,
-    /// Carry all flows over one connection, resumed if it breaks
+    /// Carry all flows over one session, resumed if connections break
     ///
     /// Without it, a flow is reset when its connection between the boxes breaks. Compression,
     /// encryption and relaying use one core.
     #[arg(long, help_heading = "Between the boxes")]
     mux: bool,
+    /// Connections of --mux [default: auto: more if buffers are capped]
+    ///
+    /// 1 to 16. `auto` opens up to 8 where the kernel of a box grants less than --buffer.
+    #[arg(long, value_name = "N", requires = "mux", help_heading = "Between the boxes")]
+    connections: Option<ConnectionCount>,
     /// Carry it over UDT, if UDP reaches the far box
     ///
     /// Its congestion control is in this program: bbr (the default) or cubic, whatever this kernel has.
@@ -115,6 +121,7 @@ pub(super) fn run(args: &NearArgs, console: &mut Console) -> Outcome {
         mux: args.mux,
         udt: args.udt,
         direct_rate: args.direct_rate,
+        connections: args.connections.and_then(ConnectionCount::number),
         settings: args.common.settings(),
     };
     request.check()?;

@@ -1,5 +1,6 @@
 //! `longhaul boost run`: a program in a network of its own.
 
+use super::connections::ConnectionCount;
 use crate::console;
 use crate::failure::{FAILED, Failure, Outcome};
 use crate::inside;
@@ -98,9 +99,12 @@ pub(super) struct ProgramArgs {
     /// Compress with zstd what gains by it, if far does as well
     #[arg(long, conflicts_with = "solo")]
     compress: bool,
-    /// Carry all flows over one connection, resumed if it breaks
+    /// Carry all flows over one session, resumed if connections break
     #[arg(long, conflicts_with = "solo")]
     mux: bool,
+    /// Connections of --mux [default: auto: more if buffers are capped]
+    #[arg(long, value_name = "N", requires = "mux")]
+    connections: Option<ConnectionCount>,
     /// Carry it over UDT, if UDP reaches the far box
     #[arg(long, requires = "mux")]
     udt: bool,
@@ -124,6 +128,7 @@ impl ProgramArgs {
             mux: self.mux,
             udt: self.udt,
             direct_rate: None,
+            connections: self.connections.and_then(ConnectionCount::number),
             settings: BoxSettings {
                 key_files: self.key_file.iter().cloned().collect(),
                 insecure: self.insecure,
@@ -162,9 +167,10 @@ fn say(event: BoostEvent) {
         BoostEvent::UdtBlocked { far, why } => format!("no UDT to the far box {far}: {why}"),
         BoostEvent::FarReached { far } => format!("the far box {far} is reached again"),
         BoostEvent::HeldBack { count } => format!("{count} further connections failed"),
-        BoostEvent::Listening { .. } | BoostEvent::Refused { .. } | BoostEvent::Draining { .. } => {
-            return;
-        }
+        BoostEvent::Listening { .. }
+        | BoostEvent::Refused { .. }
+        | BoostEvent::SeveralConnections { .. }
+        | BoostEvent::Draining { .. } => return,
     };
     console::note(&untrusted::line(&format!("boost: {text}"), false));
 }

@@ -145,6 +145,7 @@ mod tests {
             lanes: 0,
             mux: false,
             udt: None,
+            connections: None,
             compresses: false,
             options: ::boost::LaneOptions::default(),
             timeouts: ::boost::Timeouts::default(),

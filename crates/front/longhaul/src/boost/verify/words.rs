@@ -88,6 +88,9 @@ fn lanes(words: &mut Vec<OsString>, boost: &ProgramRequest) {
     if boost.udt {
         words.push("--udt".into());
     }
+    if let Some(count) = boost.connections {
+        flag(words, "--connections", count.to_string());
+    }
     compression(words, &boost.settings);
 }
 
@@ -181,7 +184,10 @@ mod tests {
         assert_eq!(said(&request), [[false, false]; 3]);
         request.boost.mux = true;
         assert_eq!(said(&request), [[true, false], [true, false], [false, false]]);
-        request.boost.mux = false;
+        request.boost.connections = Some(4);
+        let near = near(&request, "near0", "all", Path::new("file")).unwrap();
+        assert!(near.windows(2).any(|words| words == ["--connections", "4"]), "{near:?}");
+        (request.boost.mux, request.boost.connections) = (false, None);
         request.boost.settings.compress = true;
         assert_eq!(said(&request), [[false, true]; 3]);
         // Without a far box there are no lanes.

@@ -44,28 +44,28 @@ impl Side for Notes {
 }
 
 /// A box without connections, which the test turns by hand.
-struct Stage {
+pub(in crate::mux) struct Stage {
     prepared: Prepared<()>,
     side: Notes,
     _inbox: Inbox<()>,
 }
 
 impl Stage {
-    fn new(role: Role) -> Self {
+    pub(in crate::mux) fn new(role: Role) -> Self {
         let (prepared, _inbox) = prepare(role, &Arc::default()).unwrap();
         Stage { prepared, side: Notes::default(), _inbox }
     }
 
-    fn engine(&mut self) -> &mut Engine {
+    pub(in crate::mux) fn engine(&mut self) -> &mut Engine {
         &mut self.prepared.engine
     }
 
-    fn round(&mut self) {
+    pub(in crate::mux) fn round(&mut self) {
         let Prepared { engine, jobs, .. } = &mut self.prepared;
         engine.round(clock::now(), &mut Vec::new(), jobs, &mut self.side);
     }
 
-    fn session(&mut self) -> usize {
+    pub(in crate::mux) fn session(&mut self) -> usize {
         let engine = &mut self.prepared.engine;
         let session = Session::new(engine.role);
         let live = Live::new(session, SessionId([7; 16]), None, anyone(), engine.now);
@@ -103,6 +103,24 @@ impl Stage {
         far
     }
 
+    /// A session goes on over one more connection, on which both ends have greeted.
+    pub(in crate::mux) fn carry(&mut self, session: usize, stream: TcpStream) {
+        let Engine { counters, now, .. } = &self.prepared.engine;
+        let socket = LaneSocket::accepted(stream, None, Arc::clone(counters));
+        let link = Link::new(socket, anyone(), b"", 0, *now);
+        let link = self.prepared.engine.add_link(link, &mut self.side).unwrap();
+        self.engine().attach_beside(session, link);
+    }
+
+    pub(in crate::mux) fn close_overdue(&mut self) {
+        self.prepared.engine.close_overdue(&mut self.side);
+    }
+
+    /// Streams that the peer has opened.
+    pub(in crate::mux) fn opened(&self) -> usize {
+        self.side.opened.len()
+    }
+
     fn process(&mut self, session: usize, input: &[u8]) {
         self.prepared.engine.process(session, input, &mut self.side);
     }
@@ -116,12 +134,12 @@ fn anyone() -> SocketAddr {
     SocketAddr::from(([127, 0, 0, 1], 1))
 }
 
-fn target() -> Target {
+pub(in crate::mux) fn target() -> Target {
     "127.0.0.1:1".parse().unwrap()
 }
 
 /// Both ends of a connection; the first one does not block.
-fn sockets() -> (TcpStream, TcpStream) {
+pub(in crate::mux) fn sockets() -> (TcpStream, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let one = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     one.set_nonblocking(true).unwrap();

@@ -77,6 +77,7 @@ impl Stage {
             lanes,
             mux: false,
             udt: None,
+            connections: None,
             compresses: false,
             options: LaneOptions::default(),
             timeouts: Timeouts::default(),
