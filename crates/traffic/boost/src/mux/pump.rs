@@ -94,11 +94,13 @@ impl Engine {
                 flow.local.is_opened = true;
                 let reply = flow.local.negotiation.take().map(|mut it| it.opened());
                 let reply = reply.unwrap_or_default();
-                // It is short, and the first that the application gets.
-                let takes = flow.local.connected().is_none_or(|mut stream| {
-                    stream.write(&reply).is_ok_and(|count| count == reply.len())
-                });
-                if !reply.is_empty() && !takes {
+                // It is short, and the first that the application gets. A write of nothing would take an
+                // RST off the socket, which then looks like FIN (send(2) clears SO_ERROR).
+                let takes = reply.is_empty()
+                    || flow.local.connected().is_none_or(|mut stream| {
+                        stream.write(&reply).is_ok_and(|count| count == reply.len())
+                    });
+                if !takes {
                     flow.local.fail();
                 }
                 self.wake(flow_id);
