@@ -276,11 +276,14 @@ fn collect(value: &Value, keys: &mut BTreeSet<String>) {
 pub(crate) fn metrics() {
     let server = "server -B 127.0.0.1 -p 0 --metrics 127.0.0.1:0 --web 127.0.0.1:0 --json";
     let server = metrics_of(server, |event| event["metrics"].as_str().map(str::to_owned));
-    let far = metrics_of("boost far -l 0 --insecure --metrics 127.0.0.1:0 --json", |event| {
+    let of_box = |event: &Value| {
         let address = event["addresses"].as_array()?.last()?.as_str();
         address.map(str::to_owned)
-    });
-    let scraped = server + &far;
+    };
+    let far = metrics_of("boost far -l 0 --insecure --metrics 127.0.0.1:0 --json", of_box);
+    let near = "boost near --far 127.0.0.1:9 -L 0:127.0.0.1:9 --insecure --direct-rate 3mbit \
+        --metrics 127.0.0.1:0 --json";
+    let scraped = server + &far + &metrics_of(near, of_box);
     let documented = page("reference/metrics.md");
     let mut families = 0;
     for line in scraped.lines() {

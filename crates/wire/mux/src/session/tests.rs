@@ -1,3 +1,5 @@
+//! Sessions at both ends, and peers that do what they may not.
+
 mod compressed;
 mod resets;
 

@@ -20,7 +20,7 @@ pub(super) fn of(name: String, role: BoxRole, totals: &Totals) -> BoxStatus {
             .map(|(reason, count)| NotBoostedCount { reason: reason.name().to_owned(), count })
             .collect(),
         udp_refused: totals.udp_refused,
-        saved_s: (role != BoxRole::Far).then(|| totals.saved.as_secs_f64()),
+        saved_s: (role != BoxRole::Far).then_some(totals.saved.as_secs_f64()),
         ..BoxStatus::new(name, role)
     }
 }
