@@ -1,6 +1,5 @@
 use super::super::engine::tests::{Stage, sockets, target};
 use super::super::link::{PING_INTERVAL, SILENCE_TIMEOUT};
-use super::*;
 use lane::Role;
 use mux::chunk::KEEPALIVE;
 use std::io::{Read, Write};
