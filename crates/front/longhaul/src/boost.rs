@@ -15,6 +15,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod connections;
 pub mod edge;
 mod event;
 mod ingress;
@@ -27,6 +28,7 @@ mod settings;
 pub mod status;
 pub mod verify;
 
+pub use connections::ConnectionCount;
 pub use event::{BOOST_EVENT_SCHEMA, BoostEvent, BoostLine, FlowFinished, LaneBuffer};
 pub use ingress::{GatewaySettings, ProxySettings};
 pub use reduction::Reduction;

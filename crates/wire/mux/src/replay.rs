@@ -56,7 +56,7 @@ impl ReplayLog {
         self.sent
     }
 
-    /// Everything that was not acknowledged is to be sent again.
+    /// Everything that was not acknowledged is to be retransmitted.
     pub const fn rewind(&mut self) {
         self.sent = self.start;
     }

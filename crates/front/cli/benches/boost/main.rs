@@ -5,8 +5,8 @@
 //! 100 ms without and with loss, beside two haproxies. `tls`: TLS beside plaintext over 1 Gbit/s and
 //! 20 ms. `object`: 1 MB over a lane that carried 10 MB and idled. `text`: the documentation over 100
 //! Mbit/s, compressed. `ciphertext`: random bytes on loopback with and without `--compress`. `kills`:
-//! 1 GB with `--mux` while its connection is killed 20 times. `capped`: `--mux` over a path whose BDP is above
-//! what the kernel grants a buffer, with one connection and with as many as near opens. `keystroke`: a byte that is answered.
+//! 1 GB with `--mux` while its connection is killed 20 times. `capped`: `--mux` with small buffers, one connection
+//! beside eight. `keystroke`: a byte that is answered.
 //! `flows`: 2,000 new ones a second. `idle`: 10,000 that carry nothing.
 //! `programs`: curl, rsync, git, rclone and smbclient beside the gain that `boost plan` predicts.
 //! `predictions`: the same of paths and options that a seed draws; the predictions are written first.

@@ -1,6 +1,5 @@
 //! `longhaul boost`: a pair of boxes that split TCP connections.
 
-mod connections;
 mod edge;
 mod far;
 mod lines;

@@ -6,9 +6,9 @@ use mux::chunk::{self, MAX_CHUNK, Piece};
 use std::io;
 use units::ByteCount;
 
-/// What a connection did in its turn.
+/// What a connection took when it was its turn.
 #[derive(PartialEq, Eq)]
-enum Turn {
+enum Taken {
     /// It took a full chunk; another one may be as fast.
     Full,
     /// It took the rest.
@@ -97,13 +97,13 @@ impl Engine {
         {
             let Some(link) = live.links.get(live.turn % live.links.len()).copied() else { break };
             match self.give(id, link) {
-                Ok(Turn::Full) => {
+                Ok(Taken::Full) => {
                     (progress, idle) = (true, 0);
                     self.next_turn(id);
                 }
                 // Short messages keep to one connection, so that none overtakes another.
-                Ok(Turn::Part) => (progress, idle) = (true, 0),
-                Ok(Turn::Nothing) => {
+                Ok(Taken::Part) => (progress, idle) = (true, 0),
+                Ok(Taken::Nothing) => {
                     idle += 1;
                     self.next_turn(id);
                 }
@@ -134,11 +134,11 @@ impl Engine {
     }
 
     /// Gives a connection the next chunk.
-    fn give(&mut self, id: usize, link: usize) -> io::Result<Turn> {
-        let Some(link) = self.links.get(link) else { return Ok(Turn::Nothing) };
-        let Some(live) = self.sessions.get(id) else { return Ok(Turn::Nothing) };
+    fn give(&mut self, id: usize, link: usize) -> io::Result<Taken> {
+        let Some(link) = self.links.get(link) else { return Ok(Taken::Nothing) };
+        let Some(live) = self.sessions.get(id) else { return Ok(Taken::Nothing) };
         if !link.socket.flush()? || live.session.unsent() == 0 {
-            return Ok(Turn::Nothing);
+            return Ok(Taken::Nothing);
         }
         let next = live.session.outgoing();
         let bytes = next.get(..MAX_CHUNK).unwrap_or(next);
@@ -146,7 +146,7 @@ impl Engine {
         link.socket.queue().extend_from_slice(&chunk::header(live.session.offset(), count));
         link.socket.send_copied(bytes)?;
         live.session.transmitted(count);
-        Ok(if count == MAX_CHUNK { Turn::Full } else { Turn::Part })
+        Ok(if count == MAX_CHUNK { Taken::Full } else { Taken::Part })
     }
 }
 

@@ -44,7 +44,7 @@ impl Path {
     fn send(&mut self, count: usize) {
         let count = count.min(self.near.may_send(self.stream));
         let from = self.sent.len();
-        let bytes: Vec<u8> = (from..from + count).map(|at| (at * 31 >> 3) as u8).collect();
+        let bytes: Vec<u8> = (from..from + count).map(|at| ((at * 31) >> 3) as u8).collect();
         self.near.send(self.stream, &bytes).unwrap();
         self.sent.extend(bytes);
     }

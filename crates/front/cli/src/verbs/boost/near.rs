@@ -1,6 +1,5 @@
 //! `longhaul boost near`: the box at the applications.
 
-use super::connections::ConnectionCount;
 use super::run_box;
 use super::settings::BoxArgs;
 use crate::console::{self, Console};
@@ -8,7 +7,9 @@ use crate::failure::{Failure, Outcome};
 use clap::Args;
 use host::sandbox::Ended;
 use host::supervisor;
-use longhaul::boost::{self, Forward, GatewaySettings, NearRequest, ProxySettings};
+use longhaul::boost::{
+    self, ConnectionCount, Forward, GatewaySettings, NearRequest, ProxySettings,
+};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use units::BitRate;

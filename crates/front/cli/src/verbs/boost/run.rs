@@ -1,13 +1,12 @@
 //! `longhaul boost run`: a program in a network of its own.
 
-use super::connections::ConnectionCount;
 use crate::console;
 use crate::failure::{FAILED, Failure, Outcome};
 use crate::inside;
 use crate::output_path::OutputPath;
 use clap::{ArgGroup, Args, ValueEnum};
 use longhaul::boost::program::{self, NameServer, ProgramRequest};
-use longhaul::boost::{BoostEvent, BoxSettings};
+use longhaul::boost::{BoostEvent, BoxSettings, ConnectionCount};
 use report::untrusted;
 use std::ffi::OsString;
 use std::net::SocketAddr;

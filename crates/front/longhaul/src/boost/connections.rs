@@ -1,11 +1,11 @@
-//! `--connections`: how many connections carry a session.
+//! How many connections carry a session, as text.
 
-use longhaul::boost::MAX_CONNECTIONS;
+use super::MAX_CONNECTIONS;
 use std::str::FromStr;
 
 /// A number of connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ConnectionCount {
+pub enum ConnectionCount {
     /// As many as capped buffers make necessary.
     Automatic,
     /// So many.
@@ -27,7 +27,8 @@ impl FromStr for ConnectionCount {
 
 impl ConnectionCount {
     /// As a request has it.
-    pub(super) const fn number(self) -> Option<usize> {
+    #[must_use]
+    pub const fn number(self) -> Option<usize> {
         match self {
             ConnectionCount::Automatic => None,
             ConnectionCount::Fixed(count) => Some(count),
