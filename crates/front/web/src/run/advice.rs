@@ -15,7 +15,7 @@ use units::BitRate;
 /// Remedies of a result.
 const MAX_REMEDIES: usize = 3;
 /// A gain below this is none: two transfers in turn differ by as much.
-const MIN_FACTOR: f64 = 1.1;
+pub(super) const MIN_FACTOR: f64 = 1.1;
 /// Of remedies with this share of the best one's gain, the simplest comes first.
 const NEARLY_BEST: f64 = 0.9;
 
@@ -104,6 +104,11 @@ pub(super) fn of(
     for remedy in of_finding.chain(buffers.iter().flatten()) {
         let Some(mut shown) = predicted(remedy, base, platform) else { continue };
         if matches!(shown.action, Action::ReceiveBuffer | Action::SendBuffer) {
+            if found.is_some_and(|finding| finding.limit == Some(Limit::WindowScaling)) {
+                // Without the option a window has at most 64 KiB, whatever the buffer (RFC 7323
+                // section 2).
+                continue;
+            }
             shown.gain = buffers::as_several_flows(&shown, of_flows);
         }
         let is_tried =
@@ -408,6 +413,14 @@ mod tests {
         let all = advice(&all, Platform::Linux);
         assert_eq!(all[0].action, Action::ReceiveBuffer);
         assert!((all[0].gain.unwrap().factor - 5.8).abs() < 1e-9, "{all:?}");
+    }
+
+    #[test]
+    fn no_buffer_enlarges_a_window_without_window_scaling() {
+        let all = [windowed(Limit::WindowScaling), outcome(6, None, 58e6)];
+        let actions: Vec<_> =
+            advice(&all, Platform::Linux).iter().map(|remedy| remedy.action).collect();
+        assert_eq!(actions, [Action::Flows]);
     }
 
     #[test]
