@@ -30,7 +30,7 @@ pub mod verify;
 
 pub use connections::ConnectionCount;
 pub use event::{BOOST_EVENT_SCHEMA, BoostEvent, BoostLine, FlowFinished, LaneBuffer};
-pub use ingress::{GatewaySettings, ProxySettings};
+pub use ingress::{GatewayPorts, GatewaySettings, ProxySettings};
 pub use reduction::Reduction;
 pub use request::{BoostRequest, BoxSettings, FarRequest, Forward, NearRequest};
 pub use running::{BOOST_SCHEMA, BoostDocument, BoostedProgram, far, near};

@@ -12,6 +12,7 @@ use ::boost::{Listener, PortForward, Proxy, Transparent, sockets};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::Arc;
 
 /// A proxy of SOCKS5 and HTTP CONNECT.
@@ -32,6 +33,24 @@ pub struct GatewaySettings {
     pub interface: String,
     /// The ports; none: all of them.
     pub ports: Vec<u16>,
+}
+
+/// Ports as text; none: all of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GatewayPorts(pub Vec<u16>);
+
+impl FromStr for GatewayPorts {
+    type Err = String;
+
+    /// `all`, or `PORT,…`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "all" {
+            return Ok(GatewayPorts(Vec::new()));
+        }
+        let port = |text: &str| text.parse().ok().filter(|port: &u16| *port > 0);
+        let ports = text.split(',').map(port).collect::<Option<_>>();
+        ports.map(GatewayPorts).ok_or_else(|| "give all, or ports such as 80,443".to_owned())
+    }
 }
 
 /// The open listeners of a near box.

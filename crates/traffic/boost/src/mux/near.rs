@@ -1,11 +1,13 @@
 //! Near's sessions: opens streams for flows, and connects again when a connection breaks.
 
+mod udt;
+
 use super::connections::Connections;
 use super::engine::{Engine, Side};
 use super::link::Link;
 use super::live::Live;
 use super::mux_flow::answer_refusal;
-use super::udt_carrier::{self, Keys};
+use super::udt_carrier;
 use super::{OTHER_COMPRESSION, RESUME_TIMEOUT};
 use crate::counters::Counters;
 use crate::event::Event;
@@ -16,12 +18,11 @@ use crate::local_flow::{FlowEnd, FlowSummary, Local, LocalFlow};
 use crate::near::{ADDRESS_TIMEOUT, NearConfig, NewFlow};
 use crate::saved::saved_time;
 use crate::{Timeouts, sockets};
-use host::address::with_port;
 use host::clock;
 use host::stop::StopFlag;
 use lane::{Carries, Preface, Reduction, Refusal, Role, Target};
-use mux::{Attachment, Hello, Session, SessionId, UdtOffer, Verdict, Welcome};
-use pinned_tls::{Identity, PublicKey};
+use mux::{Attachment, Hello, Session, SessionId, Verdict, Welcome};
+use pinned_tls::Identity;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -33,8 +34,6 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(3);
 /// A session that far has never taken is given up after so long.
 const BEGIN_TIMEOUT: Duration = Duration::from_secs(10);
-/// After UDP did not reach far, it is tried again after so long.
-const UDT_PAUSE: Duration = Duration::from_secs(600);
 /// The preface and far's answer.
 const GREETING_BYTES: usize = Preface::BYTES + Welcome::BYTES;
 
@@ -232,36 +231,6 @@ impl<'a> NearSide<'a> {
             }
         }
         Ok(welcome)
-    }
-
-    /// Replaces the connection that has greeted by one over UDT; the number of that.
-    fn change_to_udt(
-        &mut self,
-        greeted: usize,
-        offer: UdtOffer,
-        engine: &mut Engine,
-    ) -> Result<usize, String> {
-        let (identity, algorithm) = self
-            .udt_identity
-            .take()
-            .zip(self.config.udt)
-            .ok_or("it offers UDT, for which it was not asked")?;
-        let keys = Keys { identity, peer: PublicKey::from_bytes(offer.key), algorithm };
-        let now = engine.now;
-        let link = engine.links.get(greeted).ok_or("the connection has ended")?;
-        let far = with_port(link.peer, offer.port);
-        let stream = engine.carriers.connect(far, keys).map_err(|error| error.to_string())?;
-        let socket = LaneSocket::accepted(stream, None, Arc::clone(self.counters));
-        let carrying = Link::carrying(socket, link, now);
-        let id = engine.add_link(carrying, self).ok_or("the system cannot watch its socket")?;
-        engine.close_link(greeted, "UDT carries the session", self);
-        Ok(id)
-    }
-
-    /// UDP does not reach far: TCP carries the session, from where it is.
-    fn udt_blocked(&mut self, far: SocketAddr, why: &str, engine: &Engine) {
-        self.udt_at = engine.now + UDT_PAUSE;
-        (self.report)(Event::UdtBlocked { far, why: why.to_owned() });
     }
 
     /// Takes what far says of compression on the first connection of the session, which holds for all.

@@ -4,6 +4,7 @@ use super::run_box;
 use super::settings::BoxArgs;
 use crate::console::Console;
 use crate::failure::Outcome;
+use crate::host_port;
 use clap::Args;
 use longhaul::boost::{self, FarRequest};
 use std::net::SocketAddr;
@@ -29,7 +30,7 @@ pub(super) struct FarArgs {
     /// UDP ports for boost near --udt [default: any that is free]
     ///
     /// Each near box takes one. Open them in the firewall.
-    #[arg(long, value_name = "FIRST-LAST", value_parser = udp_ports)]
+    #[arg(long, value_name = "FIRST-LAST", value_parser = host_port::ports)]
     #[arg(help_heading = "Between the boxes")]
     udt_ports: Option<RangeInclusive<u16>>,
     #[command(flatten)]
@@ -41,14 +42,6 @@ Examples:
   longhaul boost far --listen 0.0.0.0:7425 --key-file far.key --allow origin.example:80
   longhaul boost far -l [::]:7425 --key-file far.key --allow 10.2.0.0/16:22 -C bbr
   longhaul boost far -l 0.0.0.0:7425 --insecure --allow 10.2.0.2:5201";
-
-fn udp_ports(text: &str) -> Result<RangeInclusive<u16>, String> {
-    let (first, last) = text.split_once('-').unwrap_or((text, text));
-    let ports = first.parse().ok().zip(last.parse().ok());
-    let ports = ports.map(|(first, last): (u16, u16)| first..=last);
-    let valid = ports.filter(|ports| *ports.start() > 0 && !ports.is_empty());
-    valid.ok_or_else(|| "give a range of ports, such as 40000-40015".to_owned())
-}
 
 pub(super) fn run(args: &FarArgs, console: &mut Console) -> Outcome {
     let request = FarRequest {

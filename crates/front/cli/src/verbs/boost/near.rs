@@ -8,7 +8,7 @@ use clap::Args;
 use host::sandbox::Ended;
 use host::supervisor;
 use longhaul::boost::{
-    self, ConnectionCount, Forward, GatewaySettings, NearRequest, ProxySettings,
+    self, ConnectionCount, Forward, GatewayPorts, GatewaySettings, NearRequest, ProxySettings,
 };
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -45,8 +45,8 @@ pub(super) struct NearArgs {
     /// Needs root, and this host as the gateway of the others. Ports need policy routing only, `all`
     /// needs nf_tables. A port of a service of this host, such as sshd's 22, cannot be named. A parent
     /// process removes the rules when the box ends; if that is killed, the next start removes them.
-    #[arg(long, value_name = "PORT,…", requires = "interface", value_parser = ports)]
-    transparent: Option<TransparentPorts>,
+    #[arg(long, value_name = "PORT,…", requires = "interface")]
+    transparent: Option<GatewayPorts>,
     /// Device of the hosts for --transparent
     #[arg(long, value_name = "DEVICE", requires = "transparent")]
     interface: Option<String>,
@@ -68,15 +68,13 @@ pub(super) struct NearArgs {
     connections: Option<ConnectionCount>,
     /// Carry it over UDT, if UDP reaches the far box
     ///
-    /// Its congestion control is in this program: bbr (the default) or cubic, whatever this kernel has.
-    /// UDP goes to a port of far that --udt-ports chooses there. Where it does not arrive, TCP carries
-    /// the flows, and UDP is tried again after ten minutes.
+    /// With bbr (the default) or cubic of its own, to a port of far's --udt-ports. Where UDP does not
+    /// arrive, TCP carries the flows, and UDP is tried again after ten minutes.
     #[arg(long, requires = "mux", help_heading = "Between the boxes")]
     udt: bool,
     /// Goodput without the boxes, for the time saved in boost status
     ///
-    /// As boost plan or boost verify printed it. Without it, boost status counts the round trips of
-    /// slow start that new connections would have taken.
+    /// As boost plan or verify printed it. Without it, only round trips of slow start are counted.
     #[arg(long, value_name = "RATE", help_heading = "Output")]
     direct_rate: Option<BitRate>,
     #[command(flatten)]
@@ -91,21 +89,8 @@ Examples:
   longhaul boost near --far far.example --key-file near.key --transparent all --interface eth1
   longhaul boost near --far 10.1.0.2 --insecure --lanes 16 -L 0.0.0.0:5201:10.2.0.2:5201";
 
-/// Ports by name; none: all.
-#[derive(Debug, Clone)]
-struct TransparentPorts(Vec<u16>);
-
 fn listen(text: &str) -> Result<SocketAddr, String> {
     host::address::parse_listen(text).map_err(|error| error.to_string())
-}
-
-fn ports(text: &str) -> Result<TransparentPorts, String> {
-    if text == "all" {
-        return Ok(TransparentPorts(Vec::new()));
-    }
-    let port = |text: &str| text.parse().ok().filter(|port: &u16| *port > 0);
-    let ports = text.split(',').map(port).collect::<Option<_>>();
-    ports.map(TransparentPorts).ok_or_else(|| "give all, or ports such as 80,443".to_owned())
 }
 
 pub(super) fn run(args: &NearArgs, console: &mut Console) -> Outcome {
