@@ -35,7 +35,7 @@ pub(super) struct NearArgs {
     ///
     /// PORT alone is on 127.0.0.1; another address needs --token-file. Names are resolved at far
     /// (socks5h://). UDP ASSOCIATE and BIND are refused.
-    #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = listen)]
+    #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = host::address::parse_listen)]
     proxy: Vec<SocketAddr>,
     /// Token that clients of --proxy give as the password
     #[arg(long, value_name = "FILE", requires = "proxy")]
@@ -88,10 +88,6 @@ Examples:
   longhaul boost near --far far.example --key-file near.key --proxy 1080
   longhaul boost near --far far.example --key-file near.key --transparent all --interface eth1
   longhaul boost near --far 10.1.0.2 --insecure --lanes 16 -L 0.0.0.0:5201:10.2.0.2:5201";
-
-fn listen(text: &str) -> Result<SocketAddr, String> {
-    host::address::parse_listen(text).map_err(|error| error.to_string())
-}
 
 pub(super) fn run(args: &NearArgs, console: &mut Console) -> Outcome {
     let request = NearRequest {
