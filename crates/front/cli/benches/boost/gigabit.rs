@@ -22,6 +22,10 @@ const CONGESTION: &str = "bbr";
 enum Relay {
     Plaintext,
     Tls,
+    /// A session over TCP.
+    Mux,
+    /// A session over UDT, whose BBR is the boxes' own; encrypted by keys of the connection.
+    Udt,
     Haproxy,
 }
 
@@ -29,13 +33,18 @@ impl Relay {
     fn start(self, sites: &Sites, folder: &Path) -> Fallible<Chain> {
         let security = match self {
             Relay::Haproxy => return sites.haproxies(folder),
-            Relay::Plaintext => Security::plaintext(),
+            Relay::Plaintext | Relay::Mux | Relay::Udt => Security::plaintext(),
             Relay::Tls => Security::keys(folder)?,
         };
-        let flags = [&security.near, &security.far].map(|words| {
+        let mut flags = [&security.near, &security.far].map(|words| {
             let words = words.split_whitespace().chain(["-C", CONGESTION]);
             words.collect::<Vec<_>>()
         });
+        match self {
+            Relay::Mux => flags[0].push("--mux"),
+            Relay::Udt => flags[0].extend(["--mux", "--udt"]),
+            Relay::Plaintext | Relay::Tls | Relay::Haproxy => {}
+        }
         sites.boxes([&flags[0], &flags[1]])
     }
 }
@@ -81,6 +90,21 @@ pub(crate) fn measure(count: usize, is_short: bool, only: &str) -> Fallible<()> 
         note("boost: the same with two haproxies", &format!("{:.0} Mbit/s", median(theirs)));
         let ratio = Ratios::of(ours, theirs);
         row("boost: the same, pair to haproxy", "1", &ratio.to_string(), ratio.median() >= 1.0);
+    }
+    Ok(())
+}
+
+/// Sessions over UDT beside sessions over TCP, with BBR and 1 % of loss.
+pub(crate) fn udt(count: usize, is_short: bool) -> Fallible<()> {
+    let (seconds, omit) = if is_short { (5, 5) } else { (15, 8) };
+    let [.., (name, path, promised)] = PATHS;
+    let relays = [Relay::Udt, Relay::Mux];
+    let figures = rounds(&relays, count, |relay, _| carry(path, *relay, seconds, omit))?;
+    if let [udt, tcp] = figures.as_slice() {
+        let (rate, promise) = (median(udt), format!("{promised:.0} Mbit/s"));
+        let what = format!("boost --mux --udt: 1 Gbit/s x 100 ms, {name}");
+        row(&what, &promise, &format!("{rate:.0} Mbit/s"), rate >= promised);
+        note("boost --mux: the same over TCP", &format!("{:.0} Mbit/s", median(tcp)));
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 //! `relay`: a pair on loopback beside two haproxies that splice, the same bytes in turns. `window`:
 //! hosts with a 64 KiB window over 100 Mbit/s and 173 ms, from second 5 to 30. `gigabit`: 1 Gbit/s and
 //! 100 ms without and with loss, beside two haproxies. `tls`: TLS beside plaintext over 1 Gbit/s and
-//! 20 ms. `object`: 1 MB over a lane that carried 10 MB and idled. `text`: the documentation over 100
+//! 20 ms. `udt`: a session over UDT beside one over TCP, at 1 % loss. `object`: 1 MB over a lane that carried 10 MB and idled. `text`: the documentation over 100
 //! Mbit/s, compressed. `ciphertext`: random bytes on loopback with and without `--compress`. `kills`:
 //! 1 GB with `--mux` while its connection is killed 20 times. `capped`: `--mux` with small buffers, one connection
 //! beside eight. `keystroke`: a byte that is answered.
@@ -34,7 +34,7 @@ use std::process::ExitCode;
 
 const HELP: &str = "\
 cargo bench -p longhaul-cli --bench boost -- [--rounds N] [--short] [PART]...
-PART: relay, window, gigabit, tls, object, text, ciphertext, kills, capped, keystroke, flows, idle,
+PART: relay, window, gigabit, tls, udt, object, text, ciphertext, kills, capped, keystroke, flows, idle,
       programs, predictions (all of them)
 --rounds N: runs of each figure (5; of programs 1)
 --only TEXT: of programs and gigabit, the rows whose names contain TEXT, as in 'curl, 64 KiB'
@@ -52,6 +52,7 @@ enum Part {
     Window,
     Gigabit,
     Tls,
+    Udt,
     Object,
     Text,
     Ciphertext,
@@ -81,6 +82,7 @@ fn measure(mut arguments: Arguments) -> Fallible<()> {
         ("window", Part::Window),
         ("gigabit", Part::Gigabit),
         ("tls", Part::Tls),
+        ("udt", Part::Udt),
         ("object", Part::Object),
         ("text", Part::Text),
         ("ciphertext", Part::Ciphertext),
@@ -99,6 +101,7 @@ fn measure(mut arguments: Arguments) -> Fallible<()> {
             Part::Window => lab::window(rounds, is_short)?,
             Part::Gigabit => in_sandbox(|| gigabit::measure(rounds, is_short, &only))?,
             Part::Tls => in_sandbox(|| gigabit::tls(rounds, is_short))?,
+            Part::Udt => in_sandbox(|| gigabit::udt(rounds, is_short))?,
             Part::Object => lab::object(rounds)?,
             Part::Text => reduction::text(rounds)?,
             Part::Ciphertext => reduction::ciphertext(rounds, is_short)?,

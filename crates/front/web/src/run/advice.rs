@@ -19,6 +19,10 @@ pub(super) const MIN_FACTOR: f64 = 1.1;
 /// Of remedies with this share of the best one's gain, the simplest comes first.
 const NEARLY_BEST: f64 = 0.9;
 
+/// Limits by which a flow that gives way to each loss or mark stays below the rate of the path.
+const OF_LOSSES: [Limit; 4] =
+    [Limit::Loss, Limit::ClusteredLoss, Limit::ShallowQueue, Limit::EcnMarks];
+
 /// What a remedy changes, the simplest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -93,12 +97,14 @@ pub(super) fn of(
     let is_window = base.finding().is_some_and(|finding| {
         matches!(finding.limit, Some(Limit::ReceiveWindow | Limit::SendBuffer))
     });
+    let found = base.finding().filter(stands);
+    let is_lossy =
+        found.is_some_and(|finding| finding.limit.is_some_and(|limit| OF_LOSSES.contains(&limit)));
     let of_flows = remedies
         .iter()
-        .filter(|remedy| is_window && remedy.action == Action::Flows)
+        .filter(|remedy| (is_window || is_lossy) && remedy.action == Action::Flows)
         .filter_map(|remedy| remedy.gain)
         .max_by(|a, b| a.factor.total_cmp(&b.factor));
-    let found = base.finding().filter(stands);
     let buffers = found.filter(|_| is_window).map(|finding| buffers::of(finding, outcomes, base));
     let of_finding = found.iter().flat_map(|finding| &finding.remedies);
     for remedy in of_finding.chain(buffers.iter().flatten()) {
@@ -109,7 +115,11 @@ pub(super) fn of(
                 // section 2).
                 continue;
             }
-            shown.gain = buffers::as_several_flows(&shown, of_flows);
+            shown.gain = as_several_flows(&shown, of_flows.filter(|_| is_window));
+        }
+        if shown.action == Action::CongestionControl {
+            // What each of several flows gave way to, BBR does not (BBR, ACM Queue 2016).
+            shown.gain = as_several_flows(&shown, of_flows.filter(|_| is_lossy));
         }
         let is_tried =
             |other: &ShownRemedy| (other.action, &other.line) == (shown.action, &shown.line);
@@ -119,6 +129,14 @@ pub(super) fn of(
     }
     remedies.retain(|remedy| remedy.gain.is_none_or(|gain| gain.factor >= MIN_FACTOR));
     in_order(remedies)
+}
+
+/// The gain of a remedy for one flow that lifts what each of several flows was limited by: at least
+/// theirs.
+fn as_several_flows(remedy: &ShownRemedy, of_flows: Option<Gain>) -> Option<Gain> {
+    let Some(flows) = of_flows else { return remedy.gain };
+    let least = Gain { place: remedy.place, basis: Basis::Predicted, ..flows };
+    Some(remedy.gain.filter(|own| own.factor >= least.factor).unwrap_or(least))
 }
 
 /// The most effective first; among nearly equal ones the simplest.
@@ -421,6 +439,24 @@ mod tests {
         let actions: Vec<_> =
             advice(&all, Platform::Linux).iter().map(|remedy| remedy.action).collect();
         assert_eq!(actions, [Action::Flows]);
+    }
+
+    #[test]
+    fn bbr_gains_what_several_flows_do_where_losses_are_the_limit() {
+        let with = |limit| {
+            let mut base = windowed(limit);
+            let command = RemedyCommand::CongestionControl("bbr".to_owned());
+            let finding = base.result.finding.as_mut().unwrap();
+            finding.remedies[0].command = command;
+            finding.remedies[0].place = RemedyPlace::Sender;
+            finding.remedies[0].expects_bps = None;
+            advice(&[base, outcome(6, None, 58e6)], Platform::Linux)
+        };
+        let told = with(Limit::Loss);
+        assert_eq!((told[0].action, told[1].action), (Action::CongestionControl, Action::Flows));
+        let gain = told[0].gain.unwrap();
+        assert!((gain.factor - 5.8).abs() < 1e-9 && gain.basis == Basis::Predicted);
+        assert_eq!(with(Limit::CongestionAvoidance)[0].action, Action::Flows);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Larger buffers for a window that limits a path whose rate nobody knows.
 
-use super::{Basis, Gain, Outcome, ShownRemedy};
+use super::Outcome;
 use diagnose::Goal;
 use record::{Finding, Remedy, RemedyCommand};
 use units::{BitRate, ByteCount};
@@ -32,18 +32,10 @@ pub(super) fn of(finding: &Finding, outcomes: &[Outcome], base: &Outcome) -> Vec
     buffers
 }
 
-/// The gain of a larger buffer where the window is the limit: at least that of several flows, each
-/// of which had a window of its own.
-pub(super) fn as_several_flows(remedy: &ShownRemedy, of_flows: Option<Gain>) -> Option<Gain> {
-    let Some(flows) = of_flows else { return remedy.gain };
-    let least = Gain { place: remedy.place, basis: Basis::Predicted, ..flows };
-    Some(remedy.gain.filter(|own| own.factor >= least.factor).unwrap_or(least))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::advice::{Action, outcome_of};
+    use crate::run::advice::{Action, ShownRemedy, outcome_of};
     use crate::run::message::{Platform, StepKind};
     use record::Limit;
 
