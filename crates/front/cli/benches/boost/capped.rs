@@ -1,11 +1,11 @@
 //! `--mux` where the kernel caps socket buffers: one connection beside eight.
 
 use crate::LONGHAUL;
-use crate::lab::{Security, goodput, test};
+use crate::lab::Security;
 use crate::relay::Chain;
 use crate::sites::{FORWARDED, Sites, TARGET};
 use bench_harness::{Fallible, Ratios, median, note, rounds, row};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// 2.5 MB of BDP.
 const PATH: &str = "rate=200mbit,rtt=100ms";
@@ -16,9 +16,6 @@ const CONGESTION: &str = "bbr";
 
 /// Goodput of one flow in Mbit/s.
 fn carry(connections: &str, seconds: u32, omit: u32) -> Fallible<f64> {
-    let folder = tempfile::tempdir()?;
-    let file = folder.path().join("result");
-    let command = test(&format!("127.0.0.1 -p {FORWARDED}"), seconds, omit, &file);
     let (rate, not_valid) = Sites::with_buffers(PATH, CONGESTION, CAPPED, |sites| {
         let mut server = Command::new(LONGHAUL);
         server.args(["server", "-p", &TARGET.to_string()]);
@@ -27,15 +24,9 @@ fn carry(connections: &str, seconds: u32, omit: u32) -> Fallible<f64> {
         let Security { near, far } = Security::plaintext();
         let near = [&near, "--mux", "--connections", connections, "-C", CONGESTION];
         let boxes = sites.boxes([&near, &[&far, "-C", CONGESTION]])?;
-        let mut client = Command::new("sh");
-        client.args(["-c", &command]).stdin(Stdio::null());
-        let output = sites.near().namespace.run(|| client.output())??;
+        let rate = sites.forwarded(seconds, omit)?;
         drop((boxes, chain));
-        if !output.status.success() {
-            let text = String::from_utf8_lossy(&output.stderr).into_owned();
-            return Err(format!("{LONGHAUL} test failed: {text}").into());
-        }
-        Ok(goodput(&file)? / 1e6)
+        Ok(rate)
     })?;
     if let Some(reason) = not_valid {
         println!("  {connections} connections, {rate:.0} Mbit/s: not valid: {reason}");

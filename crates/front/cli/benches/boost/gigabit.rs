@@ -1,13 +1,11 @@
 //! Pairs over 1 Gbit/s: without and with loss beside two haproxies with the same congestion control,
 //! and TLS beside plaintext. The boxes are on the hosts of their applications, so the LAN is loopback.
 
-use crate::LONGHAUL;
-use crate::lab::{Security, goodput, test};
+use crate::lab::Security;
 use crate::relay::{Chain, roomy};
 use crate::sites::{FORWARDED, Sites, TARGET};
 use bench_harness::{Fallible, Ratios, median, note, rounds, row};
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 /// Paths, and the goodput that is promised, Mbit/s.
 const PATHS: [(&str, &str, f64); 3] = [
@@ -52,23 +50,15 @@ impl Relay {
 /// Goodput of one flow through a relay, Mbit/s.
 fn carry(path: &str, relay: Relay, seconds: u32, omit: u32) -> Fallible<f64> {
     let folder = tempfile::tempdir()?;
-    let file = folder.path().join("result");
-    let command = test(&format!("127.0.0.1 -p {FORWARDED}"), seconds, omit, &file);
     let (rate, not_valid) = Sites::over(path, CONGESTION, |sites| {
         let mut server = roomy();
         server.args(["server", "-p", &TARGET.to_string()]);
         let mut chain = Chain { port: FORWARDED, programs: Vec::new() };
         chain.programs.push(Sites::start(sites.far(), &mut server, TARGET)?);
         let relay = relay.start(sites, folder.path())?;
-        let mut client = Command::new("sh");
-        client.args(["-c", &command]).stdin(Stdio::null());
-        let output = sites.near().namespace.run(|| client.output())??;
+        let rate = sites.forwarded(seconds, omit)?;
         drop((relay, chain));
-        if !output.status.success() {
-            let text = String::from_utf8_lossy(&output.stderr).into_owned();
-            return Err(format!("{LONGHAUL} test failed: {text}").into());
-        }
-        Ok(goodput(&file)? / 1e6)
+        Ok(rate)
     })?;
     if let Some(reason) = not_valid {
         println!("  {relay:?} over {path}, {rate:.0} Mbit/s, is not valid: {reason}");

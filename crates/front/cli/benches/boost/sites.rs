@@ -1,11 +1,13 @@
 //! A near and a far box, each on the host of its application, with an emulated path between them. What
 //! five hosts need besides, two more emulated links, costs a second core at 1 Gbit/s.
 
+use crate::LONGHAUL;
+use crate::lab::{goodput, test};
 use crate::relay::{Chain, roomy, start, wait_for};
 use bench_harness::Fallible;
 use lab::{Lab, LabHost, Options};
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 use topology::Plan;
 
 /// Ports of the lanes and of the target, and the one that the near side forwards to the target.
@@ -60,6 +62,21 @@ impl Sites {
             wait_for(port)?;
             Ok(child)
         })?
+    }
+
+    /// Goodput in Mbit/s of a flow from near to the forwarded port.
+    pub(crate) fn forwarded(&self, seconds: u32, omit: u32) -> Fallible<f64> {
+        let folder = tempfile::tempdir()?;
+        let file = folder.path().join("result");
+        let command = test(&format!("127.0.0.1 -p {FORWARDED}"), seconds, omit, &file);
+        let mut client = Command::new("sh");
+        client.args(["-c", &command]).stdin(Stdio::null());
+        let output = self.near().namespace.run(|| client.output())??;
+        if !output.status.success() {
+            let text = String::from_utf8_lossy(&output.stderr).into_owned();
+            return Err(format!("{LONGHAUL} test failed: {text}").into());
+        }
+        Ok(goodput(&file)? / 1e6)
     }
 
     /// A pair with these flags at the near and at the far box.

@@ -1,6 +1,7 @@
 //! A run from its first message to its result: which steps, and in which order.
 
-use super::advice::MIN_FACTOR;
+mod trial;
+
 use super::bulk::Budget;
 use super::families::Families;
 use super::loss;
@@ -20,17 +21,6 @@ const HELLO_TIME: Duration = Duration::from_secs(10);
 const MAX_SECONDS: f64 = 30.0;
 /// Experiments of a run.
 const MAX_EXPERIMENTS: usize = 2;
-/// The congestion control that is tried where several flows are faster than one.
-const TRIED: &str = "bbr";
-/// Limits that no congestion control lifts.
-const OF_THE_WINDOW: [Limit; 6] = [
-    Limit::ReceiveWindow,
-    Limit::WindowScaling,
-    Limit::SlowReceiver,
-    Limit::SendBuffer,
-    Limit::Application,
-    Limit::Cpu,
-];
 /// The time of probes without load.
 const IDLE_SHARE: f64 = 0.4;
 /// The time of an upload, and of an experiment, as shares of a download's.
@@ -279,6 +269,11 @@ impl Conductor<'_> {
         Ok(())
     }
 
+    /// True if so many seconds are left of those in which a run is over.
+    fn has_time(&self, seconds: f64) -> bool {
+        self.began.elapsed().as_secs_f64() + seconds <= MAX_SECONDS
+    }
+
     /// Runs the experiments that tell the likely limits of the last download apart, while there is
     /// time for the steps that follow and take `reserved` seconds.
     async fn experiments(
@@ -291,11 +286,12 @@ impl Conductor<'_> {
         let Some(first) = self.outcomes.len().checked_sub(1) else { return Ok(()) };
         for number in 0..MAX_EXPERIMENTS {
             let seconds = self.shared.request.step_seconds * EXPERIMENT_SHARE;
-            let is_late = self.began.elapsed().as_secs_f64() + reserved + seconds > MAX_SECONDS;
             let tried: Vec<String> =
                 self.decided.iter().filter_map(|decided| decided.options.clone()).collect();
             let next = self.outcomes.get(first).and_then(|outcome| next(outcome, &tried, seconds));
-            let Some(experiment) = next.filter(|_| !is_late) else { return Ok(()) };
+            let Some(experiment) = next.filter(|_| self.has_time(reserved + seconds)) else {
+                return Ok(());
+            };
             let transfers = transfers.saturating_sub(number);
             self.run_step(stage, experiment.plan.clone(), max_bytes, transfers).await?;
             let second = self.outcomes.get(first + 1 + number);
@@ -323,41 +319,12 @@ impl Conductor<'_> {
         transfers: usize,
     ) -> Result<(), Ended> {
         let seconds = self.shared.request.step_seconds * EXPERIMENT_SHARE;
-        let is_late = self.began.elapsed().as_secs_f64() + reserved + seconds > MAX_SECONDS;
-        match trial(&self.outcomes, seconds).filter(|_| !is_late && is_available(TRIED)) {
+        let may_try = self.has_time(reserved + seconds) && is_available(trial::CONGESTION);
+        match trial::of(&self.outcomes, seconds).filter(|_| may_try) {
             Some(plan) => self.run_step(stage, plan, max_bytes, transfers + 1).await,
             None => Ok(()),
         }
     }
-}
-
-/// The trial of another congestion control, unless one flow has had all that several had, a window or
-/// the receiver is its limit, or it is tried already.
-fn trial(outcomes: &[Outcome], seconds: f64) -> Option<Plan> {
-    let downloads = || outcomes.iter().filter(|outcome| outcome.plan.kind == StepKind::Download);
-    let plain = |several: bool| {
-        downloads().find(|outcome| {
-            outcome.is_plain(StepKind::Download) && (outcome.plan.flows > 1) == several
-        })
-    };
-    let (one, several) = (plain(false)?, plain(true)?);
-    let rate = |outcome: &Outcome| outcome.result.rate.filter(|_| outcome.result.valid);
-    let is_faster = rate(several)? >= MIN_FACTOR * rate(one)?;
-    let limit = one.finding().and_then(|finding| finding.limit);
-    let is_of_window = limit.is_some_and(|limit| OF_THE_WINDOW.contains(&limit));
-    let is_tried = |outcome: &Outcome| {
-        let name = outcome.result.congestion.as_ref().or(outcome.plan.congestion.as_ref());
-        name.is_some_and(|name| name.starts_with(TRIED))
-    };
-    let plan = || Plan {
-        kind: StepKind::Download,
-        flows: 1,
-        seconds,
-        congestion: Some(TRIED.to_owned()),
-        pacing: None,
-        why: format!("several connections were faster: whether one with {TRIED} is as well"),
-    };
-    (is_faster && !is_of_window && !downloads().any(is_tried)).then(plan)
 }
 
 /// The next experiment: that which tells the limit of a download from the most probable other one
@@ -460,33 +427,7 @@ pub(super) fn system(platform: Platform) -> Option<longhaul::doctor::System> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::advice::outcome_of;
     use super::*;
-
-    #[test]
-    fn another_congestion_control_is_tried_where_several_flows_are_faster() {
-        let plan =
-            |outcomes: &[Outcome]| trial(outcomes, 3.5).map(|plan| (plan.flows, plan.congestion));
-        let (one, several) = (outcome_of(1, None, 10e6), outcome_of(6, None, 50e6));
-        let both = || vec![outcome_of(1, None, 10e6), outcome_of(6, None, 50e6)];
-        assert_eq!(plan(&both()), Some((1, Some("bbr".to_owned()))));
-        assert_eq!(plan(&[one, outcome_of(6, None, 10.5e6)]), None, "one flow fills the path");
-        assert_eq!(plan(&[several]), None);
-        let mut tried = both();
-        tried.insert(1, outcome_of(1, Some("bbr"), 12e6));
-        assert_eq!(plan(&tried), None, "an experiment has tried it");
-        let mut default = both();
-        default[0].result.congestion = Some("bbr".to_owned());
-        assert_eq!(plan(&default), None, "the server has it");
-        let mut disturbed = both();
-        disturbed[1].result.valid = false;
-        assert_eq!(plan(&disturbed), None);
-        let mut windowed = both();
-        let mut finding = diagnose::explain(&record::Measurement::default());
-        finding.limit = Some(Limit::ReceiveWindow);
-        windowed[0].result.finding = Some(finding);
-        assert_eq!(plan(&windowed), None);
-    }
 
     #[test]
     fn a_run_takes_at_most_half_a_minute() {

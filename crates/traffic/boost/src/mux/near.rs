@@ -376,7 +376,8 @@ impl Side for NearSide<'_> {
             self.session = None;
             self.close_unattached(why, engine);
         }
-        if link.is_silent_udt() {
+        // Not where the session has ended, or goes on elsewhere.
+        if link.session.is_some() && link.is_silent_udt() {
             let why = "UDP does not reach it; open its UDP port in firewalls";
             self.udt_blocked(link.peer, why, engine);
         }

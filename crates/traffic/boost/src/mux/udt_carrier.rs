@@ -10,6 +10,7 @@
 
 use control::Algorithm;
 use host::clock;
+use host::wait::is_hung_up;
 use pinned_tls::{Identity, PublicKey};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream, UdpSocket};
@@ -63,7 +64,7 @@ impl Carriers {
     /// The system has no descriptors or no thread, or too many threads have not ended.
     pub(crate) fn connect(&mut self, far: SocketAddr, keys: Keys) -> io::Result<TcpStream> {
         self.start(move |local| {
-            let is_left = || has_left(local);
+            let is_left = || is_hung_up(local);
             NativeSocket::connect(far, &native(&keys), ANSWER, is_left)
         })
     }
@@ -74,7 +75,7 @@ impl Carriers {
     /// See [`Carriers::connect`].
     pub(crate) fn accept(&mut self, socket: UdpSocket, keys: Keys) -> io::Result<TcpStream> {
         self.start(move |local| {
-            let is_left = || has_left(local);
+            let is_left = || is_hung_up(local);
             NativeSocket::accept(socket, &native(&keys), WAIT, is_left)
         })
     }
@@ -114,11 +115,6 @@ impl Drop for Carriers {
 
 fn native(keys: &Keys) -> NativeKeys<'_> {
     NativeKeys { identity: &keys.identity, peer: keys.peer, algorithm: keys.algorithm }
-}
-
-/// True if the session has closed its end.
-fn has_left(local: &UnixStream) -> bool {
-    host::wait::is_hung_up(local)
 }
 
 /// Bytes that one side has given and the other has not taken.
