@@ -343,11 +343,19 @@ fn start_flows(address: SocketAddr, run: &str, step: &Value, ended: &Sender<(u64
         let (upload, ended) = (step["kind"] == "upload", ended.clone());
         let by_request = step["transport"] == "http";
         thread::spawn(move || {
+            let flow = || match Socket::try_open(address, &target, "") {
+                Ok(flow) => Some(flow),
+                // The step has begun without it.
+                Err(status) => {
+                    assert_eq!(status, 409);
+                    None
+                }
+            };
             let bytes = match (by_request, upload) {
                 (true, true) => (0, post(address, &target, until)),
                 (true, false) => (get(address, &target, until), 0),
-                (false, true) => (0, send(Socket::open(address, &target), until)),
-                (false, false) => (receive(Socket::open(address, &target), until), 0),
+                (false, true) => (0, flow().map_or(0, |flow| send(flow, until))),
+                (false, false) => (flow().map_or(0, |flow| receive(flow, until)), 0),
             };
             let _ = ended.send(bytes);
         });
@@ -405,7 +413,7 @@ fn post(address: SocketAddr, target: &str, until: Instant) -> u64 {
 }
 
 /// Receives until the server closes, or until a time; bytes of payload.
-fn receive(mut socket: Socket, until: Instant) -> u64 {
+pub(crate) fn receive(mut socket: Socket, until: Instant) -> u64 {
     let (mut bytes, mut closed) = (0, false);
     socket.send(b"probe");
     let mut echoed = false;

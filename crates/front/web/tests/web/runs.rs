@@ -1,6 +1,8 @@
 //! Whole runs.
 
-use crate::page::{Server, Socket, ask, begin, carry_out, hello, hello_by_requests, short};
+use crate::page::{
+    Server, Socket, ask, begin, carry_out, hello, hello_by_requests, receive, short,
+};
 use host::clock::now;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -42,6 +44,43 @@ fn requests_of_the_other_direction_end_the_run() {
     let last = control.text().unwrap();
     assert_eq!(last["type"], "problem", "{last}");
     assert!(last["message"].as_str().unwrap().contains("direction"), "{last}");
+}
+
+#[test]
+fn a_step_begins_with_the_flows_that_could_be_opened() {
+    let server = Server::start(short());
+    let (mut control, welcome) = begin(server.address);
+    let run = welcome["run"].as_str().unwrap();
+    let open = |step: &Value, number: u64| {
+        Socket::try_open(server.address, &format!("/api/run/{run}/flow/{step}/{number}"), "")
+    };
+    let report = |step: &Value| json!({"type": "page", "step": step, "busy": 0.1});
+    let (mut result, mut reported) = (None, Value::Null);
+    while result.is_none() {
+        let message = control.text().unwrap();
+        let step = message["step"].clone();
+        match (message["type"].as_str().unwrap(), message["flows"].as_u64()) {
+            ("step", Some(0)) => control.say(&report(&step)),
+            ("step", Some(flows)) => {
+                // Of several the second and those after the third never come.
+                for number in [0, 2].into_iter().filter(|number| *number < flows) {
+                    let flow = open(&step, number).unwrap();
+                    let until = now() + Duration::from_secs(20);
+                    std::thread::spawn(move || receive(flow, until));
+                }
+            }
+            ("sample", _) if reported != step => {
+                assert_eq!(open(&step, 1).err(), Some(409), "it has begun");
+                control.say(&report(&step));
+                reported = step;
+            }
+            ("step-result", Some(2)) => result = Some(message),
+            _ => {}
+        }
+    }
+    let result = result.unwrap();
+    assert!(result["rate"].as_f64().unwrap() > 1e6, "{result}");
+    assert_eq!(result["valid"], true, "{result}");
 }
 
 /// The largest receive buffer of a connection, in bytes: the third value of tcp_rmem.
