@@ -44,7 +44,7 @@ use step::Stage;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
-/// When a client with too many runs may try again, in seconds: a run takes half a minute.
+/// When a client with too many runs may try again, in seconds: about what a run takes.
 const RETRY_AFTER: u32 = 30;
 /// Probes a second of a probe connection, over [`PROBE_SECONDS`].
 const MAX_PROBE_RATE: u32 = 50;

@@ -1,7 +1,8 @@
 //! The result of a run, made of its steps.
 
 use super::advice::{self, Gain, ShownRemedy};
-use super::differs::{self, Method};
+use super::conductor::trial;
+use super::differs::{self, Method, OfBbr};
 use super::ecn::Ecn;
 use super::families::ShownFamilies;
 use super::interval::Intervals;
@@ -245,8 +246,13 @@ impl<'a> Steps<'a> {
             outcome.plan.congestion.as_deref() == Some("bbr") && outcome.plan.flows == 1
         });
         let is_bbr = one.is_some_and(|one| one.result.congestion.as_deref() == Some("bbr"));
-        let bbr = bbr.or(one.filter(|_| is_bbr));
-        differs::methods(series(one), series(bbr), series(self.of(StepKind::Download, true)))
+        let is_as_another = trial::may_gain(self) == Some(false);
+        let bbr = match (series(bbr.or(one.filter(|_| is_bbr))), series(one)) {
+            (Some(bbr), _) => OfBbr::Measured(bbr),
+            (None, Some(one)) if is_as_another => OfBbr::AsAnother(one),
+            _ => OfBbr::Unknown,
+        };
+        differs::methods(series(one), bbr, series(self.of(StepKind::Download, true)))
     }
 }
 

@@ -18,16 +18,19 @@ const OF_THE_HOSTS: [Limit; 6] = [
     Limit::Cpu,
 ];
 
-/// The trial of another congestion control, unless one flow has had all that several had, a window or
-/// the receiver is its limit, or it is tried already.
-pub(super) fn of(outcomes: &[Outcome], seconds: f64) -> Option<Plan> {
-    let steps = Steps(outcomes);
+/// Whether another congestion control may be faster than the server's: not where one flow has had all
+/// that several had, nor where a window or the receiver is its limit. `None` where no step tells.
+pub(in super::super) fn may_gain(steps: &Steps<'_>) -> Option<bool> {
     let one = steps.of(StepKind::Download, false)?;
     let several = steps.of(StepKind::Download, true)?;
     let rate = |outcome: &Outcome| outcome.result.rate.filter(|_| outcome.result.valid);
     let is_faster = rate(several)? >= MIN_FACTOR * rate(one)?;
     let limit = one.finding().and_then(|finding| finding.limit);
-    let is_of_hosts = limit.is_some_and(|limit| OF_THE_HOSTS.contains(&limit));
+    Some(is_faster && !limit.is_some_and(|limit| OF_THE_HOSTS.contains(&limit)))
+}
+
+/// The trial of another congestion control, where it may gain and is not tried already.
+pub(super) fn of(outcomes: &[Outcome], seconds: f64) -> Option<Plan> {
     let mut downloads = outcomes.iter().filter(|outcome| outcome.plan.kind == StepKind::Download);
     let is_tried = |outcome: &Outcome| {
         let name = outcome.result.congestion.as_ref().or(outcome.plan.congestion.as_ref());
@@ -41,7 +44,7 @@ pub(super) fn of(outcomes: &[Outcome], seconds: f64) -> Option<Plan> {
         pacing: None,
         why: format!("several connections were faster: whether one with {CONGESTION} is as well"),
     };
-    (is_faster && !is_of_hosts && !downloads.any(is_tried)).then(plan)
+    (may_gain(&Steps(outcomes))? && !downloads.any(is_tried)).then(plan)
 }
 
 #[cfg(test)]
