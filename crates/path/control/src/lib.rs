@@ -29,6 +29,7 @@
 //! | `prague` | Prague, for L4S (draft-briscoe-iccrg-prague-congestion-control) |
 //! | `fixed_rate` | none: a fixed rate, with a circuit breaker (RFC 8084) |
 //! | `udt` | UDT's native control (Gu, Grossman 2007; UDT 4.11), and SRT's variant for files |
+//! | `named_control` | none: the names that people choose by, and PSockets (2000), N connections as one |
 //! | `own` | any other implementation of [`CongestionControl`] |
 //!
 //! `delivery_rate` makes the samples of the delivery rate that both BBRs need. Controls that
@@ -67,6 +68,7 @@ mod illinois;
 mod jiffies;
 mod law;
 mod max_filter;
+mod named_control;
 mod newreno;
 mod oracle;
 mod own;
@@ -97,6 +99,7 @@ pub use htcp::Htcp;
 pub use hybla::Hybla;
 pub use illinois::Illinois;
 pub use law::{Law, Windowed};
+pub use named_control::NamedControl;
 pub use newreno::NewReno;
 pub use oracle::{Oracle, PathShare};
 pub use own::{MAX_WINDOW, OwnController};

@@ -1,6 +1,7 @@
 //! The cells that the simulator can run, and why it cannot run others.
 
-use control::Algorithm;
+use super::connections::control;
+use control::NamedControl;
 use problem::Field;
 use record::{Direction, Protocol, ReceiverSample, Sample};
 use std::fmt;
@@ -95,7 +96,7 @@ pub struct Unsupported {
 
 impl fmt::Display for Unsupported {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let controls: Vec<&str> = Algorithm::ALL.iter().map(|control| control.name()).collect();
+        let controls = NamedControl::names();
         let Unsupported { cells, all, first, reason } = self;
         write!(
             f,
@@ -154,7 +155,7 @@ pub(crate) fn refusal(test: &Test) -> Option<NotSimulated> {
         if flow.ip == model::IpVersion::Ipv6 {
             return Some(NotSimulated::Ipv6);
         }
-        if Algorithm::by_name(flow.congestion()).is_none() {
+        if NamedControl::by_name(flow.congestion()).is_none() {
             return Some(NotSimulated::Congestion(flow.congestion().to_owned()));
         }
     }
@@ -177,7 +178,11 @@ pub(crate) fn refusal(test: &Test) -> Option<NotSimulated> {
 fn too_large(test: &Test) -> Option<NotSimulated> {
     let samples = test.planned().as_secs_f64() * SAMPLES_PER_SECOND + RAMP_SAMPLES;
     let in_flight = test.spec.memory().as_f64() / f64::from(test.spec.mtu());
-    if f64::from(test.streams()) * samples * SAMPLE + in_flight * PACKET > MAX_MEMORY {
+    let connections =
+        |flow: &study::Traffic| flow.streams.saturating_mul(control(flow).connections());
+    let connections =
+        test.flows.iter().map(connections).sum::<u32>() * u32::from(test.hosts.clients);
+    if f64::from(connections) * samples * SAMPLE + in_flight * PACKET > MAX_MEMORY {
         return Some(NotSimulated::Memory);
     }
     expected_packets(test).filter(|packets| *packets > MAX_PACKETS).map(|_| NotSimulated::Packets)

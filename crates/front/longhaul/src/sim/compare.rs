@@ -76,7 +76,9 @@ impl CompareRequest {
                 "the change in the path, as in @5s.loss=1%",
             ));
         }
-        if let Some(group) = prepared.groups.iter().find(|group| group.count > MAX_STREAMS) {
+        if let Some(group) =
+            prepared.groups.iter().find(|group| group.connection_count() > MAX_STREAMS)
+        {
             let what = format!("'{}' has more than {MAX_STREAMS} connections", group.spec);
             return Err(Problem::field(
                 Field::Flows,
@@ -166,7 +168,7 @@ fn figures(
     let mut streams = measurements.iter().flat_map(|one| &one.streams);
     let all: Vec<&Stream> = streams.clone().collect();
     let goodput_bps = prepared.groups.iter().map(|group| {
-        let own = streams.by_ref().take(group.count as usize);
+        let own = streams.by_ref().take(group.connection_count() as usize);
         own.fold(BitRate::ZERO, |sum, stream| BitRate::from_bps(sum.bps() + goodput(stream).bps()))
     });
     let goodput_bps = goodput_bps.collect();

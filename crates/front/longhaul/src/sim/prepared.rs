@@ -32,7 +32,7 @@ pub(super) struct Prepared {
     pub(super) changes: Vec<PathChange>,
     /// Never empty.
     pub(super) groups: Vec<FlowGroup>,
-    /// As often as `groups` has flows.
+    /// Those of the flows of `groups`, in their order.
     pub(super) connections: Vec<ConnectionConfig>,
     pub(super) links: [Schedule; 2],
     pub(super) seconds: f64,
@@ -100,8 +100,9 @@ impl Prepared {
 
     /// Whether each connection is controlled by the program.
     pub(super) fn is_own(&self) -> impl Iterator<Item = bool> {
-        let of =
-            |group: &FlowGroup| std::iter::repeat_n(group.control.is_none(), group.count as usize);
+        let of = |group: &FlowGroup| {
+            std::iter::repeat_n(group.control.is_none(), group.connection_count() as usize)
+        };
         self.groups.iter().flat_map(of)
     }
 
@@ -129,9 +130,9 @@ fn checked_duration(seconds: f64) -> Result<Duration, Problem> {
 }
 
 fn check_groups(groups: &[FlowGroup], duration: Duration) -> Result<(), Problem> {
-    let count: u64 = groups.iter().map(|group| u64::from(group.count)).sum();
+    let count: u64 = groups.iter().map(|group| u64::from(group.connection_count())).sum();
     if count > u64::from(MAX_FLOWS) {
-        let what = format!("{count} flows");
+        let what = format!("{count} connections");
         return Err(Problem::field(Field::Flows, what, format!("at most {MAX_FLOWS} in all")));
     }
     if let Some(late) = groups.iter().find(|group| group.start >= duration) {
@@ -220,6 +221,7 @@ mod tests {
             (SimRequest { seconds: Some(f64::NAN), ..good.clone() }, "more than 0"),
             (SimRequest { seconds: Some(1e9), ..good.clone() }, "at most 100000 s"),
             (flows(&["600xcubic", "600xreno"]), "at most 1000 in all"),
+            (flows(&["126xpsockets"]), "at most 1000 in all"),
             (flows(&["cubic,start=31s"]), "starts after the end"),
         ] {
             assert!(line(&request).contains(part), "{request:?}: {}", line(&request));

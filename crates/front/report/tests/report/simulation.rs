@@ -21,6 +21,7 @@ fn results(controls: &[&str]) -> (SimReport, Measurement, Vec<SimMoment>) {
     measurement.path = Some(synthetic::path());
     let flow = |(id, control): (u32, &&str)| SimFlow {
         id,
+        connections: 1,
         spec: format!("{control},start=0s"),
         control: (*control).to_owned(),
         start_s: 0.0,
