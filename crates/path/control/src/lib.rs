@@ -24,6 +24,7 @@
 //! | `scalable` | Scalable TCP (Kelly 2003) |
 //! | `vegas` | Vegas: two to four packets queued (Brakmo, Peterson 1995) |
 //! | `westwood` | Westwood+: a loss reduces to bandwidth times RTT (Grieco, Mascolo 2004) |
+//! | `xcp` | XCP: the window that routers grant (Katabi, Handley, Rohrs 2002) |
 //! | `yeah` | YeAH: Scalable while the queue is short (Baiocchi et al. 2007) |
 //! | `oracle` | none: paces at a known share of the path, the bound for all others |
 //! | `prague` | Prague, for L4S (draft-briscoe-iccrg-prague-congestion-control) |
@@ -80,6 +81,7 @@ mod udt;
 mod vegas;
 mod westwood;
 mod window;
+mod xcp;
 mod yeah;
 
 pub use bbr::{Bbr, BbrMode};
@@ -109,9 +111,10 @@ pub use udt::{Udt, UdtRules};
 pub use vegas::Vegas;
 pub use westwood::Westwood;
 pub use window::{Arithmetic, Window};
+pub use xcp::Xcp;
 pub use yeah::Yeah;
 
-use units::{BitRate, Nanos, Rtt};
+use units::{BitRate, Nanos, Rtt, WindowChange};
 
 /// Initial congestion window in packets (RFC 6928).
 pub const INITIAL_WINDOW: u64 = 10;
@@ -318,6 +321,16 @@ pub trait CongestionControl {
     fn send_buffer_windows(&self) -> u64 {
         2
     }
+
+    /// Whether its data packets carry window and RTT for routers to read, whose answers come to
+    /// [`CongestionControl::on_router_feedback`] (XCP). By default not.
+    fn reads_router_feedback(&self) -> bool {
+        false
+    }
+
+    /// An acknowledgement brought back what routers grant or ask for, before
+    /// [`CongestionControl::on_ack`]. By default it changes nothing.
+    fn on_router_feedback(&mut self, _change: WindowChange) {}
 
     /// Why it cannot go on, in one line; `None`, the default, while it can. A driver that can
     /// end the connection then does; its answers are the last good ones until that.

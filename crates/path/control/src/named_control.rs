@@ -29,15 +29,16 @@ impl NamedControl {
 
     const PSOCKETS_NAME: &str = "psockets";
 
-    /// All that have a name, in the order in which people use them.
+    /// Those that a flow can have over any path, in the order in which people use them.
     pub fn all() -> impl Iterator<Item = Self> {
         Algorithm::ALL.into_iter().map(NamedControl::Single).chain([NamedControl::PSOCKETS])
     }
 
-    /// The names of [`NamedControl::all`].
+    /// The names of [`NamedControl::all`] and of XCP, which needs a router.
     #[must_use]
     pub fn names() -> Vec<&'static str> {
-        NamedControl::all().map(NamedControl::name).collect()
+        let xcp = NamedControl::Single(Algorithm::Xcp);
+        NamedControl::all().chain([xcp]).map(NamedControl::name).collect()
     }
 
     /// By name: that of an algorithm, `psockets` or `psockets:N` with N from 1 to 128.
