@@ -101,7 +101,7 @@ pub use htcp::Htcp;
 pub use hybla::Hybla;
 pub use illinois::Illinois;
 pub use law::{Law, Windowed};
-pub use named_control::NamedControl;
+pub use named_control::{NamedControl, simulated_only};
 pub use newreno::NewReno;
 pub use oracle::{Oracle, PathShare};
 pub use own::{MAX_WINDOW, OwnController};

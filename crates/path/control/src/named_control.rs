@@ -82,6 +82,21 @@ impl NamedControl {
     }
 }
 
+/// Why no kernel can be asked for the control of that name, in one line; `None`: it may have it.
+#[must_use]
+pub fn simulated_only(name: &str) -> Option<String> {
+    match NamedControl::by_name(name)? {
+        NamedControl::PSockets(count) => Some(format!(
+            "{name} is no control of a kernel but {count} connections with {}: ask for those",
+            Algorithm::NewReno.name()
+        )),
+        NamedControl::Single(algorithm) if algorithm.needs_xcp_router() => Some(format!(
+            "{name} is in the simulator alone: no kernel has it, nor the routers that it needs"
+        )),
+        NamedControl::Single(_) => None,
+    }
+}
+
 impl From<Algorithm> for NamedControl {
     fn from(algorithm: Algorithm) -> Self {
         NamedControl::Single(algorithm)
@@ -115,5 +130,8 @@ mod tests {
         for text in ["psockets:", "psockets:0", "psockets:129", "psockets4", "cubic:2", ""] {
             assert_eq!(NamedControl::by_name(text), None, "{text}");
         }
+        assert!(simulated_only("psockets:4").unwrap().contains("4 connections with reno"));
+        assert!(simulated_only("xcp").unwrap().contains("no kernel has it"));
+        assert_eq!((simulated_only("cubic"), simulated_only("lola")), (None, None));
     }
 }

@@ -45,6 +45,8 @@ pub enum NotSimulated {
     Sysctl(String),
     /// It has a congestion control that the simulator does not have.
     Congestion(String),
+    /// It uses XCP over a path without its router.
+    NoXcpRouter,
     /// Its flows do not have one direction.
     Directions,
     /// Nothing limits its rate.
@@ -69,6 +71,9 @@ impl fmt::Display for NotSimulated {
             NotSimulated::Ipv6 => f.write_str("it runs over IPv6"),
             NotSimulated::Sysctl(name) => write!(f, "it sets {name}"),
             NotSimulated::Congestion(name) => write!(f, "it uses the congestion control {name}"),
+            NotSimulated::NoXcpRouter => {
+                f.write_str("XCP needs a router that grants it its window: queue=xcp, and a rate")
+            }
             NotSimulated::Directions => f.write_str("its flows have several directions"),
             NotSimulated::Endless => {
                 f.write_str("its path has no rate, and neither windows nor bitrates limit it")
@@ -155,8 +160,11 @@ pub(crate) fn refusal(test: &Test) -> Option<NotSimulated> {
         if flow.ip == model::IpVersion::Ipv6 {
             return Some(NotSimulated::Ipv6);
         }
-        if NamedControl::by_name(flow.congestion()).is_none() {
+        let Some(control) = NamedControl::by_name(flow.congestion()) else {
             return Some(NotSimulated::Congestion(flow.congestion().to_owned()));
+        };
+        if control.algorithm().needs_xcp_router() && !has_xcp_router(test, flow.direction) {
+            return Some(NotSimulated::NoXcpRouter);
         }
     }
     let mut directions = test.flows.iter().map(|flow| flow.direction);
@@ -172,6 +180,14 @@ pub(crate) fn refusal(test: &Test) -> Option<NotSimulated> {
         return Some(NotSimulated::Endless);
     }
     too_large(test)
+}
+
+/// Whether the data of a direction passes a router with XCP all the time.
+fn has_xcp_router(test: &Test, direction: Direction) -> bool {
+    test.spec.states().all(|(_, [up, down])| {
+        let data = if direction == Direction::Reverse { down } else { up };
+        data.has_xcp_router()
+    })
 }
 
 /// The bounds of memory and work.

@@ -122,6 +122,7 @@ fn what_the_simulator_lacks_is_refused_with_its_reason() {
     assert_eq!(refused(RATE, CUBIC, ""), None);
     for (path, factors, traffic, reason) in [
         (RATE, "congestion = [\"nothing\"]", "", NotSimulated::Congestion("nothing".to_owned())),
+        (RATE, "congestion = [\"xcp\"]", "", NotSimulated::NoXcpRouter),
         (RATE, CUBIC, "ip = \"6\"", NotSimulated::Ipv6),
         (RATE, CUBIC, "program = \"iperf3\"", NotSimulated::Program("iperf3".to_owned())),
         (RATE, "streams = [1]", "protocol = \"udt\"", NotSimulated::Protocol(Protocol::Udt)),

@@ -1,6 +1,7 @@
 //! `zoo`: every congestion control of the simulator over the same paths.
 
 mod recovery;
+mod xcp;
 
 use super::runs::{Runs, mbit, near};
 use super::{At, BuiltIn, Expected, INFERENCE, Measured, Published, StudyTestbed, Trend};
@@ -19,6 +20,7 @@ pub(super) const STUDY: BuiltIn = BuiltIn {
         ("recovery", include_str!("../../plans/zoo/recovery.toml")),
         ("loss-budget", include_str!("../../plans/zoo/loss-budget.toml")),
         ("harm", include_str!("../../plans/zoo/harm.toml")),
+        ("xcp", include_str!("../../plans/zoo/xcp.toml")),
     ],
     trends: &[
         Trend {
@@ -108,6 +110,18 @@ pub(super) const STUDY: BuiltIn = BuiltIn {
             parts: &["loss-budget"],
             measure: loss_budget,
         },
+        Trend {
+            name: "xcp",
+            published: Published::Nothing,
+            expected: Expected::By {
+                text: "XCP with its router keeps the link full, with a short queue and hardly a \
+                       drop, whatever the round trip and the number of flows",
+                source: "Katabi, Handley and Rohrs, Congestion Control for High Bandwidth-Delay \
+                         Product Networks, SIGCOMM 2002, section 5",
+            },
+            parts: &["xcp"],
+            measure: xcp::measure,
+        },
     ],
 };
 
@@ -126,13 +140,14 @@ const QUEUES_RTT: Rtt = Rtt::from_micros(40_000);
 /// Deviation from Reno's equation that counts as agreement.
 const EQUATION_TOLERANCE: f64 = 0.25;
 
-/// The text that stands for every control of the simulator in a plan.
+/// The text that stands for every control of the simulator in a plan; XCP, which needs a router,
+/// has a part of its own.
 const CONTROLS: &str = "\"{controls}\"";
 
 /// A plan with the names of the simulator's controls.
 pub(super) fn with_controls(plan: &str) -> String {
     let names: Vec<String> =
-        NamedControl::names().into_iter().map(|name| format!("\"{name}\"")).collect();
+        NamedControl::all().map(|control| format!("\"{}\"", control.name())).collect();
     plan.replace(CONTROLS, &names.join(", "))
 }
 

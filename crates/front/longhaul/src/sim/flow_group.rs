@@ -15,13 +15,14 @@ pub(crate) const MAX_FLOWS: u32 = 1000;
 pub(crate) const OWN: &str = "own";
 
 /// Keys of a flow, with an example of each value.
-const KEYS: [(&str, &str); 8] = [
+const KEYS: [(&str, &str); 9] = [
     ("start", "start=30s"),
     ("stop", "stop=90s"),
     ("rate", "rate=10mbit"),
     ("bytes", "bytes=100MB"),
     ("pacing", "pacing=50mbit"),
     ("window", "window=64KiB"),
+    ("delay", "delay=50ms"),
     ("ecn", "ecn=yes"),
     ("kernel", "kernel=6.1"),
 ];
@@ -43,6 +44,7 @@ pub(crate) const STAGGER: Duration = Duration::from_micros(200);
 /// | `bytes` | payload after which each ends |
 /// | `pacing` | maximum pacing rate of each socket |
 /// | `window` | maximum receive window of each |
+/// | `delay` | delay of each one's own access link, in addition to the round trip of the path |
 /// | `ecn` | `yes`: each negotiates ECN (RFC 3168); `dctcp` and `prague` always do |
 /// | `kernel` | the Linux whose rules each sender follows: 6.1 or 6.18 |
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,6 +67,8 @@ pub struct FlowGroup {
     pub pacing: Option<BitRate>,
     /// Maximum receive window of each.
     pub window: Option<ByteCount>,
+    /// What the round trip of each has beyond that of the path.
+    pub delay: Duration,
     /// True if they negotiate ECN.
     pub ecn: bool,
     /// The Linux that the senders follow.
@@ -84,6 +88,7 @@ impl FlowGroup {
             bytes: None,
             pacing: None,
             window: None,
+            delay: Duration::ZERO,
             ecn: false,
             kernel: KernelVersion::default(),
         }
@@ -129,6 +134,7 @@ impl FlowGroup {
             "bytes" => self.bytes = Some(value.parse().map_err(invalid)?),
             "pacing" => self.pacing = Some(value.parse().map_err(invalid)?),
             "window" => self.window = Some(value.parse().map_err(invalid)?),
+            "delay" => self.delay = value.parse::<Rtt>().map_err(invalid)?.duration(),
             "ecn" if value == "yes" => self.ecn = true,
             "ecn" if value == "no" => self.ecn = false,
             "ecn" => return Err(wrong(format!("ecn={value}"), "ecn=yes or ecn=no")),
@@ -157,8 +163,9 @@ impl FlowGroup {
         let count = if self.count == 1 { String::new() } else { format!("{}x", self.count) };
         let control = self.control.map_or_else(|| OWN.to_owned(), |control| control.to_string());
         let mut parts = vec![format!("{count}{control}")];
-        let start = Some(self.start).filter(|start| !start.is_zero());
-        for (key, time) in [("start", start), ("stop", self.stop)] {
+        let [start, delay] =
+            [self.start, self.delay].map(|time| Some(time).filter(|one| !one.is_zero()));
+        for (key, time) in [("start", start), ("stop", self.stop), ("delay", delay)] {
             parts.extend(time.map(|time| format!("{key}={}s", time.as_secs_f64())));
         }
         for (key, rate) in [("rate", self.rate), ("pacing", self.pacing)] {
@@ -221,6 +228,7 @@ impl FlowGroup {
             .map_or(Application::Bulk, |rate| Application::Rate { rate, block: block(rate) });
         (0..self.connection_count()).map(move |index| ConnectionConfig {
             start: self.start + STAGGER * index,
+            access_delay: self.delay,
             limit: WriteLimit {
                 after,
                 bytes: self.bytes.map(|bytes| part(bytes, each, index % each)),
@@ -314,7 +322,7 @@ mod tests {
         for text in [
             "cubic",
             "psockets:3,stop=2s",
-            "2xreno,start=1.5s,stop=9s,rate=5000bit,bytes=7,ecn=yes,kernel=6.1",
+            "2xreno,start=1.5s,stop=9s,delay=0.25s,rate=5000bit,bytes=7,ecn=yes,kernel=6.1",
         ] {
             assert_eq!(FlowGroup::parse(text).unwrap().to_spec(), text);
         }

@@ -176,3 +176,16 @@ fn push<T>(queue: &mut VecDeque<T>, value: T) {
     }
     queue.push_back(value);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_flight_is_small() {
+        assert_eq!(size_of::<Run>(), 32);
+        // With the twin's handle of 48 bytes; at least two packets are a train of a bulk flow.
+        assert!(size_of::<Shared<[u64; 6]>>() <= 104, "{}", size_of::<Shared<[u64; 6]>>());
+        assert_eq!(size_of::<Train>(), 28);
+    }
+}
