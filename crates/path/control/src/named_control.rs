@@ -87,11 +87,11 @@ impl NamedControl {
 pub fn simulated_only(name: &str) -> Option<String> {
     match NamedControl::by_name(name)? {
         NamedControl::PSockets(count) => Some(format!(
-            "{name} is no control of a kernel but {count} connections with {}: ask for those",
+            "{name} is no congestion control of a kernel, but {count} connections with {}",
             Algorithm::NewReno.name()
         )),
         NamedControl::Single(algorithm) if algorithm.needs_xcp_router() => Some(format!(
-            "{name} is in the simulator alone: no kernel has it, nor the routers that it needs"
+            "no kernel has {name}, and no network the routers that it needs (longhaul sim has both)"
         )),
         NamedControl::Single(_) => None,
     }
@@ -131,7 +131,7 @@ mod tests {
             assert_eq!(NamedControl::by_name(text), None, "{text}");
         }
         assert!(simulated_only("psockets:4").unwrap().contains("4 connections with reno"));
-        assert!(simulated_only("xcp").unwrap().contains("no kernel has it"));
+        assert!(simulated_only("xcp").unwrap().contains("no kernel has xcp"));
         assert_eq!((simulated_only("cubic"), simulated_only("lola")), (None, None));
     }
 }

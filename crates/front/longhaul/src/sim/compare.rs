@@ -95,7 +95,11 @@ impl CompareRequest {
 fn check_lab(prepared: &Prepared) -> Result<(), Problem> {
     for group in &prepared.groups {
         if let Some(reason) = control::simulated_only(group.kernel_control()) {
-            return Err(Problem::field(Field::Flows, reason, "a control of this kernel"));
+            return Err(Problem::field(
+                Field::Flows,
+                reason,
+                "one that this kernel has, such as cubic",
+            ));
         }
         if !group.delay.is_zero() {
             let what = format!("'{}': a lab has one round trip for all flows", group.spec);

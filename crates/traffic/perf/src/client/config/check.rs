@@ -167,7 +167,7 @@ impl ClientConfig {
             };
         }
         if let Some(reason) = self.congestion.as_deref().and_then(control::simulated_only) {
-            let accepted = "a control of the sender's kernel, such as cubic";
+            let accepted = "one that the kernel has, such as cubic";
             return wrong(Field::Congestion, &reason, accepted);
         }
         if let Some(name) = self.congestion.as_ref().filter(|_| self.sends())
