@@ -1,6 +1,6 @@
 //! Flows over a path in virtual time. What `longhaul sim run --json` prints.
 
-use crate::{Drops, Finding, NextCommand};
+use crate::{Drops, Finding, NextCommand, Stream};
 use serde::{Deserialize, Serialize};
 use units::{BitRate, ByteCount};
 
@@ -61,8 +61,11 @@ pub struct SimReport {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SimFlow {
-    /// Its number, from 1: the id of its stream in the measurement.
+    /// Its number, from 1: the id of its first stream in the measurement.
     pub id: u32,
+    /// Its connections, whose streams follow each other in the measurement: several for PSockets.
+    #[serde(default = "one")]
+    pub connections: u32,
     /// The part of the request that it belongs to, such as `4xbbr,start=30s`.
     pub spec: String,
     /// Its congestion control.
@@ -88,6 +91,20 @@ pub struct SimFlow {
     pub limited_by: Option<SenderLimit>,
     /// The share of its time in which it waited for that.
     pub limited_share: f64,
+}
+
+const fn one() -> u32 {
+    1
+}
+
+impl SimFlow {
+    /// Its streams, of those of the measurement.
+    #[must_use]
+    pub fn streams<'a>(&self, all: &'a [Stream]) -> &'a [Stream] {
+        let first = (self.id as usize).saturating_sub(1).min(all.len());
+        let end = first.saturating_add(self.connections as usize).min(all.len());
+        all.get(first..end).unwrap_or_default()
+    }
 }
 
 /// What a simulated sender waits for: known, where a finding infers it.

@@ -12,6 +12,7 @@
 //! | [`Nanos`] | a moment on a virtual clock in nanoseconds, up to 584 years | |
 //! | [`LossRatio`] | a share of packets, 0 to below 100 % | `1%`, `0.01` |
 //! | [`Probability`] | 0 to 100 % inclusive | `100%`, `0.3` |
+//! | [`WindowChange`] | a change of a congestion window in 1/65536 of a packet | |
 //!
 //! ```
 //! use units::{BitRate, Rtt};
@@ -28,6 +29,7 @@ mod percent;
 mod rate;
 mod rtt;
 pub mod seconds;
+mod window_change;
 
 pub use bytes::ByteCount;
 pub use loss::{LossRatio, Probability};
@@ -36,6 +38,7 @@ pub use number::significant;
 pub use percent::{change, percent, percent_with, share};
 pub use rate::BitRate;
 pub use rtt::Rtt;
+pub use window_change::WindowChange;
 
 /// A quantity that does not parse: the text, and what would be valid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

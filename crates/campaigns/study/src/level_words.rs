@@ -164,6 +164,8 @@ fn congestion(name: &str) -> &str {
         "htcp" => "H-TCP",
         "vegas" => "Vegas",
         "westwood" => "Westwood",
+        "psockets" => "PSockets",
+        "xcp" => "XCP",
         other => other,
     }
 }

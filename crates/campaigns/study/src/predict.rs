@@ -5,6 +5,7 @@ mod object;
 use crate::setting::Side;
 use crate::test::Test;
 use crate::traffic::Traffic;
+use control::{Algorithm, NamedControl};
 use model::Payload;
 use record::{Direction, Protocol};
 use std::time::Duration;
@@ -201,10 +202,12 @@ impl Test {
         let loss: LossRatio = self.loss.filter(|_| self.rtt_known)?;
         let mss = ByteCount::from_bytes(u64::from(payload.mss()?));
         let (rtt, name) = (path.rtt(), flow.congestion());
-        let rate = match name {
-            "cubic" => model::cubic(mss, rtt, loss),
-            "reno" => model::mathis(mss, rtt, loss),
-            "bbr" => path.rate().and_then(|rate| model::bbr(payload.goodput(rate)?, loss)),
+        let control = NamedControl::by_name(name)?;
+        let rate = match control.algorithm() {
+            Algorithm::Cubic => model::cubic(mss, rtt, loss),
+            Algorithm::NewReno => model::mathis(mss, rtt, loss)
+                .map(|rate| rate.scaled(f64::from(control.connections()))),
+            Algorithm::Bbr => path.rate().and_then(|rate| model::bbr(payload.goodput(rate)?, loss)),
             _ => None,
         }?;
         Some((format!("{name} at a loss of {loss}"), rate))

@@ -285,7 +285,8 @@ fn direction(text: &str) -> Result<Direction, ValueError> {
 }
 
 fn congestion(text: &str) -> Result<(), ValueError> {
-    let named = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    // The colon is of psockets:N.
+    let named = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '_' | ':');
     let is_name = (1..16).contains(&text.len()) && text.chars().all(named);
     is_name.then_some(()).ok_or_else(|| ValueError::form(text, "a congestion control"))
 }

@@ -46,10 +46,10 @@ pub use flow_group::FlowGroup;
 pub use request::{SimPath, SimRequest};
 pub use run::{SimResult, run};
 
-use control::Algorithm;
+use control::NamedControl;
 
 /// The congestion controls that flows can have.
 #[must_use]
 pub fn control_names() -> Vec<&'static str> {
-    Algorithm::ALL.iter().map(|algorithm| algorithm.name()).collect()
+    NamedControl::names()
 }

@@ -16,6 +16,12 @@ pub enum LabError {
         /// Those that exist.
         available: String,
     },
+    /// Something that only the simulator has.
+    #[error("{reason}")]
+    SimulatedOnly {
+        /// What it is, and why no lab can have it.
+        reason: String,
+    },
     /// A setting outside the network namespace.
     #[error("{key} applies to the whole machine; a lab host has only net.* settings of its own")]
     Setting {

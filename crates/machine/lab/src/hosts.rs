@@ -323,12 +323,24 @@ fn set(key: &str, value: &str) -> Result<(), LabError> {
 
 /// Refuses a congestion control that this kernel lacks.
 pub(crate) fn check_congestion(name: &str) -> Result<(), LabError> {
+    if let Some(reason) = control::simulated_only(name) {
+        return Err(LabError::SimulatedOnly { reason });
+    }
     let available = sysctl::read("net.ipv4.tcp_available_congestion_control").unwrap_or_default();
     if available.is_empty() || available.split(' ').any(|known| known == name) {
         return Ok(());
     }
     let name = name.chars().filter(|c| !c.is_control()).take(20).collect();
     Err(LabError::Congestion { name, available })
+}
+
+/// Refuses a router that reads headers which no kernel writes.
+pub(crate) fn check_path(path: &PathSpec) -> Result<(), LabError> {
+    if path.states().any(|(_, [up, down])| up.has_xcp_router() || down.has_xcp_router()) {
+        let reason = "queue=xcp answers headers that no kernel writes: use it in longhaul sim";
+        return Err(LabError::SimulatedOnly { reason: reason.to_owned() });
+    }
+    Ok(())
 }
 
 /// Refuses settings outside net.*: those belong to the whole machine.

@@ -4,9 +4,9 @@ use crate::{
     Ack, Arithmetic, Bbr, Bbr3, Bic, Congestion, CongestionControl, Cubic, CubicPaper, Dctcp,
     EcnResponse, Fast, FastConvergence, FixedRate, HighSpeed, Htcp, Hybla, Illinois, Law, NewReno,
     Oracle, OwnController, PathShare, Prague, Reduction, Scalable, Udt, UdtRules, Vegas, Westwood,
-    Windowed, Yeah,
+    Windowed, Xcp, Yeah,
 };
-use units::{BitRate, Nanos};
+use units::{BitRate, Nanos, WindowChange};
 
 /// The algorithms there are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -40,6 +40,8 @@ pub enum Algorithm {
     Vegas,
     /// [`Westwood`].
     Westwood,
+    /// [`Xcp`]; wants routers that have it.
+    Xcp,
     /// [`Yeah`].
     Yeah,
     /// [`Oracle`], which knows its share of the path.
@@ -73,7 +75,7 @@ pub const UDT_FLOW_WINDOW: u64 = 25_600;
 pub const FAST_BACKLOG: u32 = 20;
 
 impl Algorithm {
-    /// The algorithms that a TCP sender can have, in the order in which people use them.
+    /// The algorithms that a TCP sender can have over any path, in the order in which people use them.
     pub const ALL: [Algorithm; 16] = [
         Algorithm::Cubic,
         Algorithm::Bbr,
@@ -93,10 +95,11 @@ impl Algorithm {
         Algorithm::Fast(FAST_BACKLOG),
     ];
 
-    /// The algorithms of [`Algorithm::ALL`] by name.
+    /// The algorithms of [`Algorithm::ALL`] and XCP by name.
     #[must_use]
     pub fn by_name(name: &str) -> Option<Self> {
-        Algorithm::ALL.into_iter().find(|algorithm| algorithm.name() == name)
+        let mut known = Algorithm::ALL.into_iter().chain([Algorithm::Xcp]);
+        known.find(|algorithm| algorithm.name() == name)
     }
 
     /// Whether Linux has it, built in or as a module.
@@ -110,7 +113,15 @@ impl Algorithm {
                 | Algorithm::Oracle(_)
                 | Algorithm::FixedRate(_)
                 | Algorithm::Udt(_)
+                | Algorithm::Xcp
         )
+    }
+
+    /// Whether it needs a router with XCP (`queue=xcp`) at the bottleneck: without one its window
+    /// stays what it is.
+    #[must_use]
+    pub const fn needs_xcp_router(self) -> bool {
+        matches!(self, Algorithm::Xcp)
     }
 
     /// Its name: in Linux, where it has one there.
@@ -132,6 +143,7 @@ impl Algorithm {
             Algorithm::Scalable => "scalable",
             Algorithm::Vegas => "vegas",
             Algorithm::Westwood => "westwood",
+            Algorithm::Xcp => "xcp",
             Algorithm::Yeah => "yeah",
             Algorithm::Prague => "prague",
             Algorithm::FixedRate(_) => "fixed-rate",
@@ -159,7 +171,7 @@ impl Algorithm {
         self.start_in(Arithmetic::Kernel, mss, seed)
     }
 
-    /// The same in an arithmetic. BBR, UDT, a fixed rate and the oracle have one only,
+    /// The same in an arithmetic. BBR, UDT, XCP, a fixed rate and the oracle have one only,
     /// and so has FAST, which no kernel has.
     #[must_use]
     pub fn start_in(self, arithmetic: Arithmetic, mss: u32, seed: u64) -> Controller {
@@ -188,6 +200,7 @@ impl Algorithm {
             Algorithm::Scalable => Controller::Scalable(by(Scalable, arithmetic)),
             Algorithm::Vegas => Controller::Vegas(by(Vegas::default(), arithmetic)),
             Algorithm::Westwood => Controller::Westwood(by(Westwood::new(mss), arithmetic)),
+            Algorithm::Xcp => Controller::Xcp(Xcp::default()),
             Algorithm::Yeah => Controller::Yeah(by(Yeah::default(), arithmetic)),
             Algorithm::Prague => Controller::Prague(Prague::new(mss)),
             Algorithm::FixedRate(rate) => Controller::FixedRate(FixedRate::new(rate, mss)),
@@ -216,6 +229,7 @@ pub enum Controller {
     Scalable(Windowed<Scalable>),
     Vegas(Windowed<Vegas>),
     Westwood(Windowed<Westwood>),
+    Xcp(Xcp),
     Yeah(Windowed<Yeah>),
     Prague(Prague),
     FixedRate(FixedRate),
@@ -242,6 +256,7 @@ macro_rules! dispatch {
             Controller::Scalable($controller) => $call,
             Controller::Vegas($controller) => $call,
             Controller::Westwood($controller) => $call,
+            Controller::Xcp($controller) => $call,
             Controller::Yeah($controller) => $call,
             Controller::Prague($controller) => $call,
             Controller::FixedRate($controller) => $call,
@@ -312,6 +327,14 @@ impl CongestionControl for Controller {
         dispatch!(self, controller => controller.send_buffer_windows())
     }
 
+    fn reads_router_feedback(&self) -> bool {
+        dispatch!(self, controller => controller.reads_router_feedback())
+    }
+
+    fn on_router_feedback(&mut self, change: WindowChange) {
+        dispatch!(self, controller => controller.on_router_feedback(change));
+    }
+
     fn failure(&self) -> Option<&str> {
         dispatch!(self, controller => controller.failure())
     }
@@ -323,7 +346,7 @@ mod tests {
 
     #[test]
     fn every_algorithm_is_found_by_the_name_of_its_controller() {
-        for algorithm in Algorithm::ALL {
+        for algorithm in Algorithm::ALL.into_iter().chain([Algorithm::Xcp]) {
             assert_eq!(Algorithm::by_name(algorithm.name()), Some(algorithm));
             for arithmetic in [Arithmetic::Kernel, Arithmetic::Paper] {
                 let control = algorithm.start_in(arithmetic, 1_448, 1);

@@ -24,11 +24,13 @@
 //! | `scalable` | Scalable TCP (Kelly 2003) |
 //! | `vegas` | Vegas: two to four packets queued (Brakmo, Peterson 1995) |
 //! | `westwood` | Westwood+: a loss reduces to bandwidth times RTT (Grieco, Mascolo 2004) |
+//! | `xcp` | XCP: the window that routers grant (Katabi, Handley, Rohrs 2002) |
 //! | `yeah` | YeAH: Scalable while the queue is short (Baiocchi et al. 2007) |
 //! | `oracle` | none: paces at a known share of the path, the bound for all others |
 //! | `prague` | Prague, for L4S (draft-briscoe-iccrg-prague-congestion-control) |
 //! | `fixed_rate` | none: a fixed rate, with a circuit breaker (RFC 8084) |
 //! | `udt` | UDT's native control (Gu, Grossman 2007; UDT 4.11), and SRT's variant for files |
+//! | `named_control` | none: the names that people choose by, and PSockets (2000), N connections as one |
 //! | `own` | any other implementation of [`CongestionControl`] |
 //!
 //! `delivery_rate` makes the samples of the delivery rate that both BBRs need. Controls that
@@ -67,6 +69,7 @@ mod illinois;
 mod jiffies;
 mod law;
 mod max_filter;
+mod named_control;
 mod newreno;
 mod oracle;
 mod own;
@@ -78,6 +81,7 @@ mod udt;
 mod vegas;
 mod westwood;
 mod window;
+mod xcp;
 mod yeah;
 
 pub use bbr::{Bbr, BbrMode};
@@ -97,6 +101,7 @@ pub use htcp::Htcp;
 pub use hybla::Hybla;
 pub use illinois::Illinois;
 pub use law::{Law, Windowed};
+pub use named_control::{NamedControl, simulated_only};
 pub use newreno::NewReno;
 pub use oracle::{Oracle, PathShare};
 pub use own::{MAX_WINDOW, OwnController};
@@ -106,9 +111,10 @@ pub use udt::{Udt, UdtRules};
 pub use vegas::Vegas;
 pub use westwood::Westwood;
 pub use window::{Arithmetic, Window};
+pub use xcp::Xcp;
 pub use yeah::Yeah;
 
-use units::{BitRate, Nanos, Rtt};
+use units::{BitRate, Nanos, Rtt, WindowChange};
 
 /// Initial congestion window in packets (RFC 6928).
 pub const INITIAL_WINDOW: u64 = 10;
@@ -315,6 +321,16 @@ pub trait CongestionControl {
     fn send_buffer_windows(&self) -> u64 {
         2
     }
+
+    /// Whether its data packets carry window and RTT for routers to read, whose answers come to
+    /// [`CongestionControl::on_router_feedback`] (XCP). By default not.
+    fn reads_router_feedback(&self) -> bool {
+        false
+    }
+
+    /// An acknowledgement brought back what routers grant or ask for, before
+    /// [`CongestionControl::on_ack`]. By default it changes nothing.
+    fn on_router_feedback(&mut self, _change: WindowChange) {}
 
     /// Why it cannot go on, in one line; `None`, the default, while it can. A driver that can
     /// end the connection then does; its answers are the last good ones until that.

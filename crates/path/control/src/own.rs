@@ -2,7 +2,7 @@
 
 use crate::{Ack, Congestion, CongestionControl, EcnResponse, Reduction};
 use std::fmt;
-use units::{BitRate, Nanos};
+use units::{BitRate, Nanos, WindowChange};
 
 /// Largest window of an own controller, packets: 6 TB in packets of 1500 bytes. A driver's
 /// arithmetic is exact up to there.
@@ -86,6 +86,14 @@ impl CongestionControl for OwnController {
 
     fn send_buffer_windows(&self) -> u64 {
         self.0.send_buffer_windows().clamp(1, MAX_BUFFER_WINDOWS)
+    }
+
+    fn reads_router_feedback(&self) -> bool {
+        self.0.reads_router_feedback()
+    }
+
+    fn on_router_feedback(&mut self, change: WindowChange) {
+        self.0.on_router_feedback(change);
     }
 
     fn failure(&self) -> Option<&str> {

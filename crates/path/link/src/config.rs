@@ -268,6 +268,8 @@ pub enum Queue {
     Pie(Pie),
     /// Coupled queues for L4S and classic traffic (RFC 9332).
     DualPi2(DualPi2),
+    /// A router of XCP (Katabi, Handley and Rohrs 2002); needs a rate.
+    Xcp(Xcp),
 }
 
 impl Queue {
@@ -287,6 +289,7 @@ impl Queue {
             Queue::Red(red) => red.limit,
             Queue::Pie(pie) => pie.limit,
             Queue::DualPi2(dual) => dual.limit,
+            Queue::Xcp(xcp) => xcp.limit,
         }
     }
 }
@@ -377,6 +380,13 @@ pub struct DualPi2 {
     /// default 10 %.
     pub classic_share: Probability,
     /// Limit of both queues together.
+    pub limit: Limit,
+}
+
+/// Settings of an XCP router, whose gains the paper fixes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Xcp {
+    /// Limit of the queue.
     pub limit: Limit,
 }
 

@@ -20,6 +20,7 @@
 //! Storage for packets on the wire is separate from the queue and never drops.
 
 mod config;
+mod congestion_header;
 mod loss;
 mod middlebox;
 mod packet_fate;
@@ -31,6 +32,7 @@ mod train;
 mod wire;
 
 pub use config::*;
+pub use congestion_header::{CongestionHeader, WindowFeedback};
 pub use loss::{DATA_ABOVE, GilbertElliott, Loss, PacketList};
 pub use middlebox::rewrite_window_scale;
 pub use packet_fate::{Cause, Counters, Fate, FateKind};

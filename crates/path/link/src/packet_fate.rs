@@ -1,6 +1,6 @@
 //! The fate of each packet, and counters.
 
-use crate::Train;
+use crate::{Train, WindowFeedback};
 use std::ops::Range;
 use std::time::Duration;
 use units::Nanos;
@@ -156,6 +156,8 @@ pub(crate) struct Packet<P> {
     pub(crate) number: u64,
     pub(crate) arrived: Nanos,
     pub(crate) marked: bool,
+    /// The queue's, from when it is sent.
+    pub(crate) feedback: WindowFeedback,
 }
 
 impl<P: Clone> TrainRun<P> {
@@ -179,6 +181,7 @@ impl<P: Clone> TrainRun<P> {
             number: self.first_number + u64::from(index),
             arrived: self.arrived,
             marked: self.marked,
+            feedback: WindowFeedback::NONE,
         }
     }
 }

@@ -10,6 +10,7 @@ mod fifo;
 mod fq_codel;
 mod pie;
 mod red;
+mod xcp;
 
 pub(crate) use backlog::{Backlog, Verdict};
 
@@ -22,6 +23,7 @@ use fq_codel::FqCoDelQueue;
 use pie::PieQueue;
 use red::RedQueue;
 use units::{BitRate, Nanos};
+use xcp::XcpQueue;
 
 /// What a queue needs to know apart from its own settings.
 #[derive(Debug, Clone, Copy)]
@@ -54,6 +56,7 @@ pub(crate) enum Discipline<P> {
     Red(RedQueue<P>),
     Pie(PieQueue<P>),
     DualPi2(DualPi2Queue<P>),
+    Xcp(XcpQueue<P>),
 }
 
 impl<P: Clone> Discipline<P> {
@@ -66,13 +69,16 @@ impl<P: Clone> Discipline<P> {
             Queue::Red(red) => Discipline::Red(RedQueue::new(*red, context)),
             Queue::Pie(pie) => Discipline::Pie(PieQueue::new(*pie, context)),
             Queue::DualPi2(dual) => Discipline::DualPi2(DualPi2Queue::new(*dual, context)),
+            Queue::Xcp(xcp) => Discipline::Xcp(XcpQueue::new(*xcp, context)),
         }
     }
 
     /// The bottleneck rate has changed.
     pub(crate) fn apply_settings(&mut self, context: QueueContext) {
-        if let Discipline::Red(queue) = self {
-            queue.apply_settings(context);
+        match self {
+            Discipline::Red(queue) => queue.apply_settings(context),
+            Discipline::Xcp(queue) => queue.apply_settings(context),
+            _ => {}
         }
     }
 
@@ -92,6 +98,7 @@ impl<P: Clone> Discipline<P> {
             Discipline::Red(queue) => queue.enqueue(now, run, idle, log),
             Discipline::Pie(queue) => queue.enqueue(now, run, idle, log),
             Discipline::DualPi2(queue) => queue.enqueue(now, run, idle, log),
+            Discipline::Xcp(queue) => queue.enqueue(now, run, idle, log),
         }
     }
 
@@ -105,6 +112,7 @@ impl<P: Clone> Discipline<P> {
             Discipline::Red(queue) => queue.dequeue(now),
             Discipline::Pie(queue) => queue.dequeue(now),
             Discipline::DualPi2(queue) => queue.dequeue(now, log),
+            Discipline::Xcp(queue) => queue.dequeue(now),
         }
     }
 
@@ -126,6 +134,7 @@ impl<P: Clone> Discipline<P> {
             Discipline::Red(queue) => queue.backlog.bytes(),
             Discipline::Pie(queue) => queue.backlog.bytes(),
             Discipline::DualPi2(queue) => queue.bytes(),
+            Discipline::Xcp(queue) => queue.backlog.bytes(),
         }
     }
 
@@ -138,6 +147,7 @@ impl<P: Clone> Discipline<P> {
             Discipline::Red(queue) => queue.backlog.packets(),
             Discipline::Pie(queue) => queue.backlog.packets(),
             Discipline::DualPi2(queue) => queue.packets(),
+            Discipline::Xcp(queue) => queue.backlog.packets(),
         }
     }
 
@@ -150,6 +160,7 @@ impl<P: Clone> Discipline<P> {
             Discipline::Red(queue) => queue.backlog.drain(),
             Discipline::Pie(queue) => queue.backlog.drain(),
             Discipline::DualPi2(queue) => queue.drain(),
+            Discipline::Xcp(queue) => queue.backlog.drain(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Trains of packets, and deliveries.
 
+use crate::{CongestionHeader, WindowFeedback};
 use std::ops::Range;
 use units::Nanos;
 
@@ -13,6 +14,7 @@ pub struct Train {
     flow: u32,
     ecn: EcnCodepoint,
     protocol: Option<Protocol>,
+    congestion_header: Option<CongestionHeader>,
 }
 
 /// The ECN field of an IP header (RFC 3168, section 5).
@@ -77,6 +79,7 @@ impl Train {
             flow: 0,
             ecn: EcnCodepoint::NotEct,
             protocol: None,
+            congestion_header: None,
         }
     }
 
@@ -114,6 +117,18 @@ impl Train {
     #[must_use]
     pub const fn of_protocol(self, protocol: Option<Protocol>) -> Self {
         Train { protocol, ..self }
+    }
+
+    /// Puts a congestion header into each of its packets.
+    #[must_use]
+    pub const fn with_congestion_header(self, header: Option<CongestionHeader>) -> Self {
+        Train { congestion_header: header, ..self }
+    }
+
+    /// The congestion header of its packets, if they have one.
+    #[must_use]
+    pub const fn congestion_header(self) -> Option<CongestionHeader> {
+        self.congestion_header
     }
 
     /// The transport protocol, if middleboxes tell it apart.
@@ -178,6 +193,8 @@ pub struct Delivery<P> {
     pub due: Nanos,
     /// Whether they were marked with congestion experienced.
     pub marked: bool,
+    /// What an XCP router granted with each of them.
+    pub feedback: WindowFeedback,
     /// Bit to flip, modulo the number of bits of the packet; the delivery then has one
     /// packet.
     pub flip: Option<u64>,

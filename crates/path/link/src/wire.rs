@@ -4,7 +4,9 @@ mod in_flight;
 
 use crate::loss::LossState;
 use crate::packet_fate::{Cause, FateKind, FateLog, Packet, TrainRun};
-use crate::{COALESCE, Delivery, Distribution, Jitter, LinkConfig, Loss, nanos, random};
+use crate::{
+    COALESCE, Delivery, Distribution, Jitter, LinkConfig, Loss, WindowFeedback, nanos, random,
+};
 use in_flight::{Arrival, InFlight};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -149,7 +151,8 @@ impl<P: Clone> Wire<P> {
     pub(crate) fn carry_plain(&mut self, run: &TrainRun<P>, index: u32, sent: &Sent) {
         let due = Nanos(sent.end.0.saturating_add(self.delay)).max(self.latest);
         self.latest = due;
-        if !self.extend(run.serial, index, run.marked, due, sent) {
+        let told = (run.marked, WindowFeedback::NONE);
+        if !self.extend(run.serial, index, told, due, sent) {
             self.append(run.packet(index), due, None, sent);
         }
     }
@@ -249,21 +252,28 @@ impl<P: Clone> Wire<P> {
     }
 
     fn enqueue(&mut self, packet: Packet<P>, due: Nanos, flip: Option<u64>, sent: &Sent) {
-        let Packet { serial, index, marked, .. } = packet;
-        if flip.is_some() || !self.extend(serial, index, marked, due, sent) {
+        let Packet { serial, index, marked, feedback, .. } = packet;
+        if flip.is_some() || !self.extend(serial, index, (marked, feedback), due, sent) {
             self.append(packet, due, flip, sent);
         }
     }
 
-    /// Adds a packet to the last delivery, if it is the next one of its train and may be
-    /// released with it.
-    fn extend(&mut self, serial: u64, index: u32, marked: bool, due: Nanos, sent: &Sent) -> bool {
+    /// Adds a packet to the last delivery, if it is the next one of its train, has the same mark
+    /// and feedback and may be released with it.
+    fn extend(
+        &mut self,
+        serial: u64,
+        index: u32,
+        told: (bool, WindowFeedback),
+        due: Nanos,
+        sent: &Sent,
+    ) -> bool {
         if self.newest != serial || self.singly {
             return false;
         }
         let continues = self.in_flight.newest().is_some_and(|newest| {
             newest.end == index
-                && newest.marked == marked
+                && (newest.marked, newest.feedback) == told
                 && newest.due <= due
                 && due.nanos_since(newest.first_due) <= COALESCE_NS
         });

@@ -5,7 +5,7 @@ use crate::receive_window::{ReceiveWindow, WindowSize};
 use crate::sack_compression::SackCompression;
 use crate::{Acknowledgement, MAX_SACK_BLOCKS, PacketRun, SackBlocks, Segments};
 use runs::RunSet;
-use units::{Nanos, Rtt};
+use units::{Nanos, Rtt, WindowChange};
 
 /// An acknowledgement is delayed for this long at most (Linux's least; RFC 1122: 500 ms).
 const DELAY_NS: u64 = 40_000_000;
@@ -63,6 +63,7 @@ pub struct Receiver {
     /// The next packet expected at the last acknowledgement.
     acknowledged: u64,
     marked: u64,
+    granted: WindowChange,
     duplicates: u64,
     arrived: u64,
     out_of_order: u64,
@@ -94,6 +95,7 @@ impl Receiver {
             echo: Nanos(0),
             acknowledged: 0,
             marked: 0,
+            granted: WindowChange::NONE,
             duplicates: 0,
             arrived: 0,
             out_of_order: 0,
@@ -140,6 +142,11 @@ impl Receiver {
     #[must_use]
     pub fn rtt(&self) -> Option<Rtt> {
         self.window.rtt()
+    }
+
+    /// Routers granted that with segments that arrived (XCP).
+    pub fn on_router_feedback(&mut self, change: WindowChange) {
+        self.granted = self.granted + change;
     }
 
     /// Segments arrived together; `marked` with CE.
@@ -234,6 +241,7 @@ impl Receiver {
             sacks: self.sacks(),
             duplicate: std::mem::take(&mut self.duplicate),
             marked: self.marked,
+            granted: self.granted,
             sent: now,
             echo: self.echo,
         })

@@ -25,7 +25,7 @@ use crate::{PacketRun, Segments};
 use control::{CongestionControl, DeliveryRate, Phase, Reduction};
 use recovery::Recovery;
 use timers::Timers;
-use units::{BitRate, Nanos, Rtt};
+use units::{BitRate, Nanos, Rtt, WindowChange};
 
 /// Settings of a sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +71,8 @@ pub struct Sender<C> {
     echo: Nanos,
     /// CE marks that the receiver has counted.
     marked: u64,
+    /// What routers have granted, as the newest acknowledgement has it.
+    granted: WindowChange,
     /// What the receiver has reported.
     feedback: Feedback,
     /// When the last packet was sent.
@@ -132,6 +134,7 @@ impl<C: CongestionControl> Sender<C> {
             edge: config.peer_window,
             echo: Nanos(0),
             marked: 0,
+            granted: WindowChange::NONE,
             feedback: Feedback::default(),
             last_sent: Nanos(0),
             retransmits: 0,
@@ -150,6 +153,16 @@ impl<C: CongestionControl> Sender<C> {
     #[must_use]
     pub fn cwnd(&self) -> u64 {
         self.recovery.prr().map_or_else(|| self.control.cwnd(), Prr::cwnd)
+    }
+
+    /// What its data packets tell routers, if its control has it so: the window in packets and
+    /// the RTT.
+    #[must_use]
+    pub fn router_header(&self) -> Option<(u64, Rtt)> {
+        if !self.control.reads_router_feedback() {
+            return None;
+        }
+        Some((self.cwnd(), self.rtt.smoothed()?))
     }
 
     /// Whether the application has ended and everything that was sent is acknowledged.

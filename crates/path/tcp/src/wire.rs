@@ -1,7 +1,7 @@
 //! What sender and receiver tell each other.
 
 use crate::PacketRun;
-use units::Nanos;
+use units::{Nanos, WindowChange};
 
 /// Most SACK blocks beside timestamps in one segment (RFC 2018 section 3).
 pub const MAX_SACK_BLOCKS: usize = 3;
@@ -40,6 +40,8 @@ pub struct Acknowledgement {
     pub duplicate: PacketRun,
     /// Packets with a CE mark since the connection began (as AccECN counts them).
     pub marked: u64,
+    /// What routers granted with the packets that arrived since then (XCP).
+    pub granted: WindowChange,
     /// When it was sent.
     pub sent: Nanos,
     /// The sender's timestamp value that the receiver holds (RFC 7323 section 4.3): of

@@ -1,5 +1,6 @@
 //! The event loop: links, timers, datagram sources and samples, in the order of time.
 
+use crate::access_delay::AccessDelay;
 use crate::backward::Backward;
 use crate::connection::Connection;
 use crate::measurement;
@@ -12,7 +13,7 @@ use crate::{
     Scenario,
 };
 use control::{CongestionControl, Controller, OwnController};
-use link::{Counters, FateKind, Link, Train};
+use link::{CongestionHeader, Counters, FateKind, Link, Train};
 use tcp::{PacketRun, Segments};
 use units::{Nanos, Rtt, nanos};
 
@@ -35,6 +36,7 @@ struct Simulation<'a> {
     now: Nanos,
     forward: Link<Forward>,
     reverse: Link<Backward>,
+    access: AccessDelay,
     connections: Vec<Connection>,
     timers: TimerQueue,
     sending_host: Pauses,
@@ -116,7 +118,6 @@ impl<'a> Simulation<'a> {
         for (index, config) in scenario.connections.iter().enumerate() {
             timers.set(timer(index, false), Nanos(0).plus(config.start));
         }
-        let rtt = handshake_rtt(scenario);
         let mut forward = Link::new(scenario.forward.clone());
         forward.watch_drops(scenario.truth);
         forward.release_singly(scenario.granularity == Granularity::Exact);
@@ -126,6 +127,7 @@ impl<'a> Simulation<'a> {
             now: Nanos(0),
             forward,
             reverse: Link::new(scenario.reverse.clone()),
+            access: AccessDelay::default(),
             connections: scenario
                 .connections
                 .iter()
@@ -136,7 +138,7 @@ impl<'a> Simulation<'a> {
                         Some(own) => Controller::Own(OwnController::new(own)),
                         None => config.algorithm.start_in(config.arithmetic, config.mss, seed),
                     };
-                    Connection::new(*config, rtt, control)
+                    Connection::new(*config, handshake_rtt(scenario, config), control)
                 })
                 .collect(),
             timers,
@@ -191,8 +193,10 @@ impl<'a> Simulation<'a> {
     fn next_event(&self) -> Option<Nanos> {
         let forward = self.forward.next_due().map(|at| self.receiving_host.handled(at));
         let reverse = self.reverse.next_due().map(|at| self.sending_host.handled(at));
+        let access = self.access.next().map(|at| self.sending_host.handled(at));
         let datagram = self.datagrams.iter().copied().min();
-        let next = [forward, reverse, self.timers.next(), datagram].into_iter().flatten().min();
+        let next = [forward, reverse, access, self.timers.next(), datagram];
+        let next = next.into_iter().flatten().min();
         // A link may name a moment that has passed: it is then due now.
         next.map(|at| at.max(self.now))
     }
@@ -206,7 +210,8 @@ impl<'a> Simulation<'a> {
         if is_due(self.forward.next_due()) && self.receiving_host.handled(now) == now {
             self.receive_data(now);
         }
-        if is_due(self.reverse.next_due()) && self.sending_host.handled(now) == now {
+        let acknowledgement = is_due(self.reverse.next_due()) || is_due(self.access.next());
+        if acknowledgement && self.sending_host.handled(now) == now {
             self.receive_acknowledgements(now);
         }
         while let Some(timer) = self.timers.pop(self.now) {
@@ -250,6 +255,8 @@ impl<'a> Simulation<'a> {
             let part = segments.part(run);
             self.observer.data(self.now, Host::Receiving, connection, &part, delivery.marked);
             let receiver = &mut self.connections[connection as usize].receiver;
+            let packets = delivery.packets.end - delivery.packets.start;
+            receiver.on_router_feedback(delivery.feedback.of_all(packets));
             receiver.on_segments(self.now, &part, delivery.marked);
             let is_late = delivery.due < now;
             if !is_late {
@@ -269,13 +276,26 @@ impl<'a> Simulation<'a> {
             if delivery.flip.is_some() {
                 continue;
             }
-            let connection = delivery.payload.connection;
-            let acknowledgement = delivery.payload.acknowledgement();
-            self.observer.acknowledgement(self.now, Host::Sending, connection, &acknowledgement);
-            let sender = &mut self.connections[connection as usize].sender;
-            sender.on_acknowledgement(self.now, &acknowledgement);
-            self.transmit(connection);
+            let connection = &self.connections[delivery.payload.connection as usize];
+            let delay = connection.config.access_delay;
+            if delay.is_zero() {
+                self.receive_acknowledgement(&delivery.payload);
+            } else {
+                self.access.push(delivery.due.plus(delay), delivery.payload);
+            }
         }
+        while let Some(arrived) = self.access.pop(now) {
+            self.receive_acknowledgement(&arrived);
+        }
+    }
+
+    fn receive_acknowledgement(&mut self, arrived: &Backward) {
+        let connection = arrived.connection;
+        let acknowledgement = arrived.acknowledgement();
+        self.observer.acknowledgement(self.now, Host::Sending, connection, &acknowledgement);
+        let sender = &mut self.connections[connection as usize].sender;
+        sender.on_acknowledgement(self.now, &acknowledgement);
+        self.transmit(connection);
     }
 
     /// A timer's entry has come up; the timer may be set for later.
@@ -322,7 +342,10 @@ impl<'a> Simulation<'a> {
             let train = if packets == 0 {
                 Train::single(HEADER_BYTES)
             } else {
-                Train::segmented(HEADER_BYTES, payload, mss)
+                let header = self.connections[index as usize].sender.router_header();
+                let header =
+                    header.map(|(window, rtt)| CongestionHeader::new(rtt.duration(), window));
+                Train::segmented(HEADER_BYTES, payload, mss).with_congestion_header(header)
             };
             let train = train.of_flow(index).with_ecn(ecn.codepoint());
             self.observer.data(self.now, Host::Sending, index, &segments, false);
@@ -358,13 +381,13 @@ impl<'a> Simulation<'a> {
     /// Samples of every measured connection, and the ground truth.
     fn sample(&mut self) {
         let (now, t_s) = (self.now, self.now.secs_f64());
-        let handshake = handshake_rtt(self.scenario);
         for connection in &mut self.connections {
             let waits = now < Nanos(0).plus(connection.config.start);
             if !connection.config.measured || waits || connection.recording.is_complete {
                 continue;
             }
             let ConnectionConfig { max_pacing_rate, mss, .. } = connection.config;
+            let handshake = handshake_rtt(self.scenario, &connection.config);
             let info = connection.sender.info(now);
             let max_pacing = max_pacing_rate.map(units::BitRate::bps);
             connection.recording.sender.push(measurement::sample(t_s, &info, max_pacing));
@@ -430,8 +453,9 @@ impl<'a> Simulation<'a> {
 }
 
 /// The RTT of a handshake: that of the path without queueing.
-fn handshake_rtt(scenario: &Scenario) -> Rtt {
-    let delay = scenario.forward.start.delay + scenario.reverse.start.delay;
+fn handshake_rtt(scenario: &Scenario, connection: &ConnectionConfig) -> Rtt {
+    let path = scenario.forward.start.delay + scenario.reverse.start.delay;
+    let delay = path + connection.access_delay;
     Rtt::from_nanos(nanos(delay).max(1_000))
 }
 

@@ -15,6 +15,7 @@
 //!
 //! Pure: no I/O, no clock, no thread.
 
+mod access_delay;
 mod backward;
 mod connection;
 mod datagrams;

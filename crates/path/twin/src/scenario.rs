@@ -111,6 +111,8 @@ pub enum Granularity {
 pub struct ConnectionConfig {
     /// When it begins.
     pub start: Duration,
+    /// What its round trip has beyond that of the path: the delay of an access link of its own.
+    pub access_delay: Duration,
     /// When its application ends, if before the run; time counts from `start`.
     pub limit: WriteLimit,
     /// Whether it is part of the measurement; if not, it is cross traffic.
@@ -146,6 +148,7 @@ impl Default for ConnectionConfig {
         let ample = ByteCount::from_bytes(1 << 30);
         ConnectionConfig {
             start: Duration::ZERO,
+            access_delay: Duration::ZERO,
             limit: WriteLimit::default(),
             measured: true,
             algorithm: Algorithm::default(),

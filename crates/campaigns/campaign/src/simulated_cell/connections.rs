@@ -1,12 +1,12 @@
 //! The TCP connections of a test.
 
-use control::Algorithm;
+use control::{Algorithm, NamedControl};
 use std::time::Duration;
 use study::{Buffers, Test, Traffic};
 use tcp::{Application, BufferSize, WindowSize, WriteLimit};
 use topology::PathSpec;
 use twin::{ConnectionConfig, Ecn, HEADER_BYTES};
-use units::ByteCount;
+use units::{BitRate, ByteCount};
 
 /// Connections that begin together do so one after the other, as those of a real client.
 const STAGGER: Duration = Duration::from_micros(200);
@@ -31,14 +31,14 @@ pub(super) struct PlannedFlow {
 }
 
 /// The connections of every flow of every client, in the order of the flows: as many for each as it
-/// has streams.
+/// has streams; with PSockets each stream is several.
 pub(super) fn of(test: &Test) -> (Vec<ConnectionConfig>, Vec<PlannedFlow>) {
     let (mut connections, mut planned) = (Vec::new(), Vec::new());
     for client in 0..test.hosts.clients {
         for (index, traffic) in test.flows.iter().enumerate() {
             let name = test.hosts.flow_name(&traffic.name, client);
             planned.push(PlannedFlow { name, traffic: index });
-            for _ in 0..traffic.streams {
+            for _ in 0..traffic.streams.saturating_mul(control(traffic).connections()) {
                 let number = u32::try_from(connections.len()).unwrap_or(u32::MAX);
                 connections.push(connection(test, traffic, STAGGER * number));
             }
@@ -47,13 +47,22 @@ pub(super) fn of(test: &Test) -> (Vec<ConnectionConfig>, Vec<PlannedFlow>) {
     (connections, planned)
 }
 
+/// What a flow is sent with; a test without one is refused before.
+pub(super) fn control(traffic: &Traffic) -> NamedControl {
+    NamedControl::by_name(traffic.congestion())
+        .unwrap_or_else(|| NamedControl::Single(Algorithm::default()))
+}
+
 fn connection(test: &Test, traffic: &Traffic, stagger: Duration) -> ConnectionConfig {
-    let application = traffic.bitrate.map_or(Application::Bulk, |rate| Application::Rate {
+    let control = control(traffic);
+    let each = u64::from(control.connections());
+    let bitrate = traffic.bitrate.map(|rate| BitRate::from_bps(rate.bps() / each));
+    let application = bitrate.map_or(Application::Bulk, |rate| Application::Rate {
         rate,
         block: traffic.block.unwrap_or(BLOCK),
     });
     let (received, sent) = buffers(test);
-    let algorithm = Algorithm::by_name(traffic.congestion()).unwrap_or_default();
+    let algorithm = control.algorithm();
     ConnectionConfig {
         start: traffic.start + stagger,
         limit: WriteLimit { after: Some(traffic.omit + traffic.duration), bytes: None },

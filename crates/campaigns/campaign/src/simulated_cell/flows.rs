@@ -1,6 +1,6 @@
 //! The measurements of a test's flows, of one simulation of all their connections.
 
-use super::connections::PlannedFlow;
+use super::connections::{PlannedFlow, control};
 use crate::cell_lab::finished;
 use record::{Caveat, Direction, FlowFigures, Measurement, PathReport, Stream, TestSpec};
 use study::{Test, Traffic};
@@ -22,7 +22,8 @@ pub(super) fn of(
     let first = test.flows.iter().map(begins).fold(f64::INFINITY, f64::min);
     let flows = planned.iter().filter_map(|flow| {
         let traffic = test.flows.get(flow.traffic)?;
-        let count = usize::try_from(traffic.streams).unwrap_or(usize::MAX);
+        let count = traffic.streams.saturating_mul(control(traffic).connections());
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
         let own = streams.by_ref().take(count).zip(1..);
         let own: Vec<Stream> = own.map(|(stream, id)| of_flow(stream, id, traffic)).collect();
         let measurement = Measurement {

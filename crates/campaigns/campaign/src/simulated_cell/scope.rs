@@ -1,6 +1,7 @@
 //! The cells that the simulator can run, and why it cannot run others.
 
-use control::Algorithm;
+use super::connections::control;
+use control::NamedControl;
 use problem::Field;
 use record::{Direction, Protocol, ReceiverSample, Sample};
 use std::fmt;
@@ -44,6 +45,8 @@ pub enum NotSimulated {
     Sysctl(String),
     /// It has a congestion control that the simulator does not have.
     Congestion(String),
+    /// It uses XCP over a path without its router.
+    NoXcpRouter,
     /// Its flows do not have one direction.
     Directions,
     /// Nothing limits its rate.
@@ -68,6 +71,9 @@ impl fmt::Display for NotSimulated {
             NotSimulated::Ipv6 => f.write_str("it runs over IPv6"),
             NotSimulated::Sysctl(name) => write!(f, "it sets {name}"),
             NotSimulated::Congestion(name) => write!(f, "it uses the congestion control {name}"),
+            NotSimulated::NoXcpRouter => {
+                f.write_str("XCP needs a router that grants it its window: queue=xcp, and a rate")
+            }
             NotSimulated::Directions => f.write_str("its flows have several directions"),
             NotSimulated::Endless => {
                 f.write_str("its path has no rate, and neither windows nor bitrates limit it")
@@ -95,7 +101,7 @@ pub struct Unsupported {
 
 impl fmt::Display for Unsupported {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let controls: Vec<&str> = Algorithm::ALL.iter().map(|control| control.name()).collect();
+        let controls = NamedControl::names();
         let Unsupported { cells, all, first, reason } = self;
         write!(
             f,
@@ -154,8 +160,11 @@ pub(crate) fn refusal(test: &Test) -> Option<NotSimulated> {
         if flow.ip == model::IpVersion::Ipv6 {
             return Some(NotSimulated::Ipv6);
         }
-        if Algorithm::by_name(flow.congestion()).is_none() {
+        let Some(control) = NamedControl::by_name(flow.congestion()) else {
             return Some(NotSimulated::Congestion(flow.congestion().to_owned()));
+        };
+        if control.algorithm().needs_xcp_router() && !has_xcp_router(test, flow.direction) {
+            return Some(NotSimulated::NoXcpRouter);
         }
     }
     let mut directions = test.flows.iter().map(|flow| flow.direction);
@@ -173,11 +182,23 @@ pub(crate) fn refusal(test: &Test) -> Option<NotSimulated> {
     too_large(test)
 }
 
+/// Whether the data of a direction passes a router with XCP all the time.
+fn has_xcp_router(test: &Test, direction: Direction) -> bool {
+    test.spec.states().all(|(_, [up, down])| {
+        let data = if direction == Direction::Reverse { down } else { up };
+        data.has_xcp_router()
+    })
+}
+
 /// The bounds of memory and work.
 fn too_large(test: &Test) -> Option<NotSimulated> {
     let samples = test.planned().as_secs_f64() * SAMPLES_PER_SECOND + RAMP_SAMPLES;
     let in_flight = test.spec.memory().as_f64() / f64::from(test.spec.mtu());
-    if f64::from(test.streams()) * samples * SAMPLE + in_flight * PACKET > MAX_MEMORY {
+    let connections =
+        |flow: &study::Traffic| flow.streams.saturating_mul(control(flow).connections());
+    let connections =
+        test.flows.iter().map(connections).sum::<u32>() * u32::from(test.hosts.clients);
+    if f64::from(connections) * samples * SAMPLE + in_flight * PACKET > MAX_MEMORY {
         return Some(NotSimulated::Memory);
     }
     expected_packets(test).filter(|packets| *packets > MAX_PACKETS).map(|_| NotSimulated::Packets)

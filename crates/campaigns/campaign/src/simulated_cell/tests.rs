@@ -98,6 +98,28 @@ fn controls_that_need_marks_negotiate_them() {
 }
 
 #[test]
+fn psockets_are_several_connections_of_one_flow() {
+    let path = "rate = \"100mbit\"\nloss = \"1%\"";
+    let of = |control: &str| {
+        let factors = format!("congestion = [\"{control}\"]");
+        attempt(&plan(path, &factors, "duration = \"20s\""))
+    };
+    let (one, four) = (of("reno"), of("psockets:4"));
+    assert_eq!((one.flows.len(), four.flows.len()), (1, 1));
+    assert_eq!(four.flows[0].1.streams.len(), 4);
+    let ratio = four.flows[0].0.throughput_bps / one.flows[0].0.throughput_bps;
+    assert!((3.2..4.8).contains(&ratio), "{ratio}");
+}
+
+#[test]
+fn xcp_fills_a_path_with_its_router() {
+    let path = format!("{RATE}\nqueue = \"xcp\"");
+    let attempt = attempt(&plan(&path, "congestion = [\"xcp\"]", "duration = \"10s\""));
+    let figures = &attempt.flows[0].0;
+    assert!(figures.throughput_bps > 9.2e6 && figures.retransmits == Some(0), "{figures:?}");
+}
+
+#[test]
 fn a_window_limits_a_flow() {
     // Of a rate at which a window takes no time to send.
     let fast = "rate = \"1gbit\"";
@@ -122,6 +144,7 @@ fn what_the_simulator_lacks_is_refused_with_its_reason() {
     assert_eq!(refused(RATE, CUBIC, ""), None);
     for (path, factors, traffic, reason) in [
         (RATE, "congestion = [\"nothing\"]", "", NotSimulated::Congestion("nothing".to_owned())),
+        (RATE, "congestion = [\"xcp\"]", "", NotSimulated::NoXcpRouter),
         (RATE, CUBIC, "ip = \"6\"", NotSimulated::Ipv6),
         (RATE, CUBIC, "program = \"iperf3\"", NotSimulated::Program("iperf3".to_owned())),
         (RATE, "streams = [1]", "protocol = \"udt\"", NotSimulated::Protocol(Protocol::Udt)),

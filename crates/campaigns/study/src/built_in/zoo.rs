@@ -1,11 +1,12 @@
 //! `zoo`: every congestion control of the simulator over the same paths.
 
 mod recovery;
+mod xcp;
 
 use super::runs::{Runs, mbit, near};
 use super::{At, BuiltIn, Expected, INFERENCE, Measured, Published, StudyTestbed, Trend};
 use crate::documents;
-use control::Algorithm;
+use control::{Algorithm, NamedControl};
 use model::{cubic, mathis};
 use units::{ByteCount, Rtt};
 
@@ -19,6 +20,7 @@ pub(super) const STUDY: BuiltIn = BuiltIn {
         ("recovery", include_str!("../../plans/zoo/recovery.toml")),
         ("loss-budget", include_str!("../../plans/zoo/loss-budget.toml")),
         ("harm", include_str!("../../plans/zoo/harm.toml")),
+        ("xcp", include_str!("../../plans/zoo/xcp.toml")),
     ],
     trends: &[
         Trend {
@@ -30,6 +32,18 @@ pub(super) const STUDY: BuiltIn = BuiltIn {
             },
             parts: &["queues"],
             measure: reno_and_loss,
+        },
+        Trend {
+            name: "psockets-and-loss",
+            published: Published::Nothing,
+            expected: Expected::By {
+                text: "at 1 % loss eight connections have eight times the goodput of one by the \
+                       equation, within a quarter; at 0.01 % they fill the link",
+                source: "Mathis et al. 1997, equation 3, for each connection of PSockets \
+                         (Sivakumar, Bailey and Grossman 2000)",
+            },
+            parts: &["queues"],
+            measure: psockets_and_loss,
         },
         Trend {
             name: "bbr-and-loss",
@@ -96,6 +110,18 @@ pub(super) const STUDY: BuiltIn = BuiltIn {
             parts: &["loss-budget"],
             measure: loss_budget,
         },
+        Trend {
+            name: "xcp",
+            published: Published::Nothing,
+            expected: Expected::By {
+                text: "XCP with its router keeps the link full, with a short queue and hardly a \
+                       drop, whatever the round trip and the number of flows",
+                source: "Katabi, Handley and Rohrs, Congestion Control for High Bandwidth-Delay \
+                         Product Networks, SIGCOMM 2002, section 5",
+            },
+            parts: &["xcp"],
+            measure: xcp::measure,
+        },
     ],
 };
 
@@ -108,18 +134,31 @@ const FILLED: f64 = 0.8;
 /// Payload of an IP packet of 1500 bytes, as a share.
 const PAYLOAD: f64 = 1_448.0 / 1_500.0;
 
-/// The text that stands for every control of the simulator in a plan.
+/// The RTT of the part `queues`.
+const QUEUES_RTT: Rtt = Rtt::from_micros(40_000);
+
+/// Deviation from Reno's equation that counts as agreement.
+const EQUATION_TOLERANCE: f64 = 0.25;
+
+/// The text that stands for every control of the simulator in a plan; XCP, which needs a router,
+/// has a part of its own.
 const CONTROLS: &str = "\"{controls}\"";
 
 /// A plan with the names of the simulator's controls.
 pub(super) fn with_controls(plan: &str) -> String {
     let names: Vec<String> =
-        Algorithm::ALL.iter().map(|control| format!("\"{}\"", control.name())).collect();
+        NamedControl::all().map(|control| format!("\"{}\"", control.name())).collect();
     plan.replace(CONTROLS, &names.join(", "))
 }
 
 /// The mean goodput of a control in the part `queues`, in bit/s.
-fn goodput(runs: &Runs<'_>, control: Algorithm, queue: &str, loss: &str) -> Option<f64> {
+fn goodput(
+    runs: &Runs<'_>,
+    control: impl Into<NamedControl>,
+    queue: &str,
+    loss: &str,
+) -> Option<f64> {
+    let control = control.into();
     runs.goodput("queues", &[("congestion", control.name()), ("queue", queue), ("up.loss", loss)])
 }
 
@@ -130,16 +169,15 @@ fn link_bps(runs: &Runs<'_>, part: &str) -> Option<f64> {
 }
 
 fn reno_and_loss(runs: &Runs<'_>) -> Option<Measured> {
-    const RTT: Rtt = Rtt::from_micros(40_000);
-    const TOLERANCE: f64 = 0.25;
     let of = |loss: &str| {
         let measured = goodput(runs, Algorithm::NewReno, "1bdp", loss)?;
-        Some((measured, mathis(MSS, RTT, loss.parse().ok()?)?))
+        Some((measured, mathis(MSS, QUEUES_RTT, loss.parse().ok()?)?))
     };
     let (low, low_equation) = of("0.1%")?;
     let (high, high_equation) = of("1%")?;
-    let is_near =
-        |measured: f64, equation: units::BitRate| near(measured, equation.as_f64(), TOLERANCE);
+    let is_near = |measured: f64, equation: units::BitRate| {
+        near(measured, equation.as_f64(), EQUATION_TOLERANCE)
+    };
     Some(Measured {
         text: format!(
             "{} at 0.1 % loss, where the equation gives {low_equation}; {} at 1 % ({high_equation})",
@@ -147,6 +185,25 @@ fn reno_and_loss(runs: &Runs<'_>) -> Option<Measured> {
             mbit(high)
         ),
         holds: is_near(low, low_equation) && is_near(high, high_equation),
+    })
+}
+
+fn psockets_and_loss(runs: &Runs<'_>) -> Option<Measured> {
+    let control = NamedControl::PSOCKETS;
+    let lossy = goodput(runs, control, "1bdp", "1%")?;
+    let clean = goodput(runs, control, "1bdp", "0.01%")?;
+    let equation =
+        mathis(MSS, QUEUES_RTT, "1%".parse().ok()?)?.as_f64() * f64::from(control.connections());
+    let link = link_bps(runs, "queues")?;
+    Some(Measured {
+        text: format!(
+            "{} connections: {} at 1 % loss, where the equation gives {}; {} at 0.01 %",
+            control.connections(),
+            mbit(lossy),
+            mbit(equation),
+            mbit(clean)
+        ),
+        holds: near(lossy, equation, EQUATION_TOLERANCE) && clean >= FILLED * link,
     })
 }
 

@@ -59,7 +59,8 @@ struct FlowArgs {
     /// Flows: CONTROL or 4xCONTROL, then ,KEY=VALUE…, repeatable [default: cubic]
     ///
     /// Keys: start=30s, stop=90s, rate=10mbit (of the application), bytes=100MB,
-    /// pacing=50mbit, window=64KiB (of the receiver), ecn=yes.
+    /// pacing=50mbit, window=64KiB (of the receiver), delay=50ms (beside the path's), ecn=yes.
+    /// psockets:8 is one flow over 8 Reno connections; xcp needs queue=xcp.
     #[arg(long = "flow", value_name = "FLOWS")]
     flows: Vec<String>,
     /// Seconds to simulate [default: the plan's, else 30]

@@ -43,6 +43,8 @@ const MISTAKES: &[(&str, &str, Next)] = &[
     ("sim run --link rate=1mbit,rtt=20ms --flow cubik", "did you mean 'cubic'", Help),
     ("sim run --link rate=1mbit,rtt=20ms --flow cubic,strat=1s", "did you mean 'start'", Help),
     ("sim run --link rate=1mbit,rtt=20ms --flow 2000xcubic", "1 to 1000 flows", Help),
+    ("sim run --link rate=1mbit,rtt=20ms --flow xcp", "queue=xcp", Help),
+    ("sim run --link rate=1mbit,rtt=20ms --flow psockets:0", "psockets", Help),
     ("sim run --link rate=1mbit,rtt=20ms -t 0", "above 0", Help),
     ("sim run DIR/plan.toml --link rate=1mbit,rtt=20ms", "cannot be used with", Help),
     ("sim run DIR/missing.toml", "cannot read", Help),

@@ -7,7 +7,7 @@ use super::SimRequest;
 use super::event::SimEvent;
 use super::prepared::Prepared;
 use crate::{Fault, Field, Problem, StopFlag};
-use control::Algorithm;
+use control::{Algorithm, NamedControl};
 use matrix::Job;
 use record::{CommandHost, NextCommand, SIM_ADVICE_SCHEMA, SimAdvice, command_line};
 use serde::{Deserialize, Serialize};
@@ -119,21 +119,33 @@ pub fn advise(
     })
 }
 
-/// The controls that a host on the Internet may be given: those that Linux has, and BBR version 3.
-/// DCTCP is for data centres alone (RFC 8257, section 5).
-fn compared() -> Vec<Algorithm> {
-    let is_fit = |one: &Algorithm| {
-        (one.is_in_linux() || *one == Algorithm::Bbr3) && *one != Algorithm::Dctcp
+/// The controls that a host on the Internet may be given: those that Linux has, BBR version 3 and
+/// PSockets. DCTCP is for data centres alone (RFC 8257, section 5).
+fn compared() -> Vec<NamedControl> {
+    let is_fit = |one: &NamedControl| {
+        let algorithm = one.algorithm();
+        (algorithm.is_in_linux() || algorithm == Algorithm::Bbr3) && algorithm != Algorithm::Dctcp
     };
-    Algorithm::ALL.into_iter().filter(is_fit).collect()
+    NamedControl::all().filter(is_fit).collect()
 }
 
-fn setting(control: &str) -> String {
-    format!("sysctl -w net.ipv4.tcp_congestion_control={control}")
+fn setting(best: &str) -> String {
+    let control = NamedControl::by_name(best);
+    let connections = control.map_or(1, NamedControl::connections);
+    match control.map(NamedControl::algorithm).filter(|_| connections > 1) {
+        Some(each) => format!(
+            "{connections} parallel connections, each with {}, as of: longhaul test -P \
+             {connections} -C {}",
+            each.name(),
+            each.name()
+        ),
+        None => format!("sysctl -w net.ipv4.tcp_congestion_control={best}"),
+    }
 }
 
 fn next(link: &str, best: Option<&str>) -> NextCommand {
-    let in_lab = best.filter(|name| Algorithm::by_name(name).is_some_and(Algorithm::is_in_linux));
+    let is_in_linux = |one: NamedControl| one.algorithm().is_in_linux();
+    let in_lab = best.filter(|name| NamedControl::by_name(name).is_some_and(is_in_linux));
     let words = ["longhaul", "sim", "compare", "--link", link, "--flow", in_lab.unwrap_or("cubic")];
     let why = "runs that control under this machine's kernel, in a lab";
     NextCommand { command: command_line(words), on: CommandHost::Here, why: why.to_owned() }
@@ -145,7 +157,7 @@ fn notes(best: Option<&str>, seconds: f64, rtt: Rtt) -> Vec<String> {
         Some("bbr3") => notes.push(
             "no released kernel has BBRv3: it is in Google's branch of Linux".to_owned(),
         ),
-        Some(name) if !matches!(name, "cubic" | "reno") => notes.push(format!(
+        Some(name) if !matches!(name, "cubic" | "reno" | "psockets") => notes.push(format!(
             "a kernel may lack it: modprobe tcp_{name}; sysctl net.ipv4.tcp_available_congestion_control lists what it has"
         )),
         _ => {}

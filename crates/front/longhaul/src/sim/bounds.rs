@@ -38,8 +38,14 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    /// The bounds of `flows` flows over the paths that a link has from each moment on.
-    pub(super) fn of(paths: &[(Duration, PathSpec)], flows: usize, seconds: f64) -> Self {
+    /// The bounds of `flows` connections over the paths that a link has from each moment on, with
+    /// round trips up to `delay` longer.
+    pub(super) fn of(
+        paths: &[(Duration, PathSpec)],
+        delay: Duration,
+        flows: usize,
+        seconds: f64,
+    ) -> Self {
         let states = || paths.iter().flat_map(|(_, path)| path.states());
         let rates: Option<Vec<BitRate>> = states().map(|(_, [up, _])| up.rate()).collect();
         let rate = rates.and_then(|rates| rates.into_iter().max());
@@ -49,8 +55,9 @@ impl Bounds {
             let longest = path
                 .states()
                 .map(|(_, [up, down])| up.delay().secs_f64() + down.delay().secs_f64());
-            let in_flight =
-                rate.map_or(0.0, |rate| rate.as_f64() / 8.0 * longest.fold(0.0, f64::max));
+            let in_flight = rate.map_or(0.0, |rate| {
+                rate.as_f64() / 8.0 * (longest.fold(0.0, f64::max) + delay.as_secs_f64())
+            });
             in_flight
                 + path.states().map(|(_, [up, _])| up.queue_bytes().as_f64()).fold(0.0, f64::max)
         });
@@ -85,11 +92,12 @@ impl Bounds {
     }
 }
 
-/// A buffer that limits no flow: four times BDP and queue of the path, as `lab --tuned` sets it, and
-/// at least the kernel's default of 6 MiB.
-pub(super) fn ample(paths: &[(Duration, PathSpec)]) -> ByteCount {
+/// A buffer that limits no flow whose round trip is at most `delay` longer than the path's: four
+/// times BDP and queue, as `lab --tuned` sets it, and at least the kernel's default of 6 MiB.
+pub(super) fn ample(paths: &[(Duration, PathSpec)], delay: Duration) -> ByteCount {
     let most = paths.iter().flat_map(|(_, path)| path.states()).map(|(_, [up, down])| {
-        let rtt = Rtt::from_nanos(up.delay().nanos() + down.delay().nanos()).duration();
+        let path = Rtt::from_nanos(up.delay().nanos() + down.delay().nanos()).duration();
+        let rtt = path + delay;
         let bdp = up.rate().map_or(ByteCount::from_bytes(1 << 28), |rate| rate.bytes_in(rtt));
         let queue = if up.rate().is_some() { up.queue_bytes() } else { ByteCount::ZERO };
         bdp.plus(queue)
@@ -103,7 +111,7 @@ mod tests {
     use super::*;
 
     fn bounds(link: &str, flows: usize, seconds: f64) -> Bounds {
-        Bounds::of(&[(Duration::ZERO, link.parse().unwrap())], flows, seconds)
+        Bounds::of(&[(Duration::ZERO, link.parse().unwrap())], Duration::ZERO, flows, seconds)
     }
 
     #[test]

@@ -64,6 +64,7 @@ impl CompareRequest {
             return Err(Problem::field(Field::Ratio, what, "a share above 0 and below 1"));
         }
         let prepared = Prepared::of(&self.sim)?;
+        check_lab(&prepared)?;
         if prepared.seconds > MAX_SECONDS {
             let what = format!("{} s in a lab", prepared.seconds);
             return Err(Problem::field(Field::Seconds, what, format!("at most {MAX_SECONDS} s")));
@@ -76,7 +77,9 @@ impl CompareRequest {
                 "the change in the path, as in @5s.loss=1%",
             ));
         }
-        if let Some(group) = prepared.groups.iter().find(|group| group.count > MAX_STREAMS) {
+        if let Some(group) =
+            prepared.groups.iter().find(|group| group.connection_count() > MAX_STREAMS)
+        {
             let what = format!("'{}' has more than {MAX_STREAMS} connections", group.spec);
             return Err(Problem::field(
                 Field::Flows,
@@ -86,6 +89,29 @@ impl CompareRequest {
         }
         Ok(prepared)
     }
+}
+
+/// Refuses what a lab cannot have.
+fn check_lab(prepared: &Prepared) -> Result<(), Problem> {
+    for group in &prepared.groups {
+        if let Some(reason) = control::simulated_only(group.kernel_control()) {
+            return Err(Problem::field(
+                Field::Flows,
+                reason,
+                "one that this kernel has, such as cubic",
+            ));
+        }
+        if !group.delay.is_zero() {
+            let what = format!("'{}': a lab has one round trip for all flows", group.spec);
+            return Err(Problem::field(Field::Flows, what, "flows without delay"));
+        }
+    }
+    if prepared.path().is_some_and(|path| path.directions().iter().any(|one| one.has_xcp_router()))
+    {
+        let what = "queue=xcp answers headers that no kernel writes";
+        return Err(Problem::field(Field::Link, what, "a queue of a lab, such as queue=1bdp"));
+    }
+    Ok(())
 }
 
 /// Runs the flows in the simulator and in a lab, with one seed after the other. An interruption
@@ -166,7 +192,7 @@ fn figures(
     let mut streams = measurements.iter().flat_map(|one| &one.streams);
     let all: Vec<&Stream> = streams.clone().collect();
     let goodput_bps = prepared.groups.iter().map(|group| {
-        let own = streams.by_ref().take(group.count as usize);
+        let own = streams.by_ref().take(group.connection_count() as usize);
         own.fold(BitRate::ZERO, |sum, stream| BitRate::from_bps(sum.bps() + goodput(stream).bps()))
     });
     let goodput_bps = goodput_bps.collect();
@@ -208,6 +234,8 @@ mod tests {
             (CompareRequest { tolerance: f64::NAN, ..good.clone() }, Field::Ratio),
             (CompareRequest::new(sim("cubic", 3601.0)), Field::Seconds),
             (CompareRequest::new(sim("129xcubic", 5.0)), Field::Flows),
+            (CompareRequest::new(sim("cubic,delay=10ms", 5.0)), Field::Flows),
+            (CompareRequest::new(SimRequest::over("rate=10mbit,rtt=20ms,queue=xcp")), Field::Link),
         ] {
             assert_eq!(request.check().unwrap_err().fields().first(), Some(&field), "{request:?}");
         }

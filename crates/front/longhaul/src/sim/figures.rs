@@ -3,7 +3,6 @@
 use super::SimResult;
 use super::flow_group::FlowGroup;
 use super::prepared::Prepared;
-use control::Algorithm;
 use model::statistics::percentile;
 use record::{
     CommandHost, Measurement, NextCommand, PathReport, SIM_SCHEMA, SenderLimit, SimBottleneck,
@@ -11,7 +10,7 @@ use record::{
 };
 use std::time::Duration;
 use tcp::LimitTimes;
-use twin::{Outcome, TruthInterval};
+use twin::{ConnectionConfig, Outcome, TruthInterval};
 use units::{BitRate, ByteCount};
 
 /// The name of the simulator, for documents that name a peer.
@@ -64,45 +63,94 @@ fn moment(interval: &TruthInterval) -> SimMoment {
 }
 
 fn flows(prepared: &Prepared, measurement: &Measurement, truth: &[TruthInterval]) -> Vec<SimFlow> {
+    let members = members(prepared, &measurement.streams);
     let together = together(prepared, measurement);
     let shared: Vec<f64> = if together.is_empty() {
-        measurement.streams.iter().map(|stream| stream.received_bytes as f64).collect()
+        members.iter().map(|one| one.received() as f64).collect()
     } else {
         together
     };
     let all: f64 = shared.iter().sum();
-    let groups = prepared.groups.iter();
-    let groups = groups.flat_map(|group| std::iter::repeat_n(group, group.count as usize));
-    let each = measurement.streams.iter().zip(groups).zip(&prepared.connections).zip(&shared);
-    let each = each.enumerate();
-    each.map(|(index, (((stream, group), connection), part))| {
-        let start_s = connection.start.as_secs_f64();
-        let end = active_until(stream, prepared, start_s);
-        let rtts = rtts_ms(stream);
-        let (limited_by, limited_share) = limited_by(index, truth, end);
+    let flow = |(member, part): (&Member<'_>, &f64)| {
+        let (start_s, end) = member.active(prepared);
+        let rtts: Vec<f64> = member.streams.iter().flat_map(rtts_ms).collect();
+        let (limited_by, limited_share) = limited_by(member, truth, end);
         SimFlow {
-            id: stream.id,
-            spec: group.spec.clone(),
-            control: group.control_name().to_owned(),
+            id: member.streams.first().map_or(0, |stream| stream.id),
+            connections: member.group.connections_each(),
+            spec: member.group.spec.clone(),
+            control: member.group.control_name().to_owned(),
             start_s,
-            finished_s: finished(stream, measurement),
-            received_bytes: ByteCount::from_bytes(stream.received_bytes),
-            goodput_bps: rate(stream.received_bytes, end - start_s),
+            finished_s: member.finished(measurement),
+            received_bytes: ByteCount::from_bytes(member.received()),
+            goodput_bps: rate(member.received(), end - start_s),
             share: if all > 0.0 { part / all } else { 0.0 },
-            retransmits: stream.retransmits.unwrap_or(0),
+            retransmits: member.streams.iter().filter_map(|stream| stream.retransmits).sum(),
             rtt_median_ms: percentile(&rtts, 0.5),
             rtt_p95_ms: percentile(&rtts, 0.95),
             limited_by,
             limited_share,
         }
-    })
-    .collect()
+    };
+    members.iter().zip(&shared).map(flow).collect()
 }
 
-/// What a flow's sender waited for most, until it ended, and the share of its time.
-fn limited_by(index: usize, truth: &[TruthInterval], end_s: f64) -> (Option<SenderLimit>, f64) {
+/// A flow, with the streams of its connections.
+struct Member<'a> {
+    group: &'a FlowGroup,
+    /// The index of the first connection.
+    first: usize,
+    /// Never empty.
+    streams: &'a [Stream],
+}
+
+/// The flows of all groups, in the order of their streams.
+fn members<'a>(prepared: &'a Prepared, streams: &'a [Stream]) -> Vec<Member<'a>> {
+    let groups = prepared.groups.iter();
+    let groups = groups.flat_map(|group| std::iter::repeat_n(group, group.count as usize));
+    let mut first = 0;
+    let flow = |group: &'a FlowGroup| {
+        let end = first + group.connections_each() as usize;
+        let streams = streams.get(first..end)?;
+        let member = Member { group, first, streams };
+        first = end;
+        Some(member)
+    };
+    groups.map_while(flow).collect()
+}
+
+impl Member<'_> {
+    fn received(&self) -> u64 {
+        self.streams.iter().map(|stream| stream.received_bytes).sum()
+    }
+
+    /// The time for which its goodput counts, s.
+    fn active(&self, prepared: &Prepared) -> (f64, f64) {
+        let span = |(stream, connection): (&Stream, &ConnectionConfig)| {
+            let start_s = connection.start.as_secs_f64();
+            (start_s, active_until(stream, connection, start_s))
+        };
+        let connections = prepared.connections.iter().skip(self.first);
+        let spans = self.streams.iter().zip(connections).map(span);
+        spans.reduce(|(from, to), (start, end)| (from.min(start), to.max(end))).unwrap_or_default()
+    }
+
+    /// When its last bytes arrived, if all its connections ended before the run.
+    fn finished(&self, measurement: &Measurement) -> Option<f64> {
+        let ends = self.streams.iter().map(|stream| finished(stream, measurement));
+        ends.collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::max)
+    }
+}
+
+/// What a flow's senders waited for most, until it ended, and the share of their time.
+fn limited_by(
+    member: &Member<'_>,
+    truth: &[TruthInterval],
+    end_s: f64,
+) -> (Option<SenderLimit>, f64) {
+    let connections = member.first..member.first + member.streams.len();
     let own = truth.iter().take_while(|interval| interval.to_s <= end_s + 0.1);
-    let own = own.filter_map(|interval| interval.connections.get(index));
+    let own = own.filter_map(|interval| interval.connections.get(connections.clone())).flatten();
     let sum = |of: fn(&LimitTimes) -> u64| own.clone().map(|one| of(&one.times)).sum::<u64>();
     let waits = [
         (SenderLimit::Application, sum(|times| times.application_ns)),
@@ -118,28 +166,24 @@ fn limited_by(index: usize, truth: &[TruthInterval], end_s: f64) -> (Option<Send
     }
 }
 
-/// When a flow's last bytes arrived, if it has ended before the run.
+/// When a connection's last bytes arrived, if it has ended before the run.
 fn finished(stream: &Stream, measurement: &Measurement) -> Option<f64> {
     let last = stream.sender.last()?.t_s;
     (last < measurement.spec.seconds - 0.15).then_some(last)
 }
 
-/// The time up to which a flow's goodput counts, s: its planned end, or the one that it reached.
-fn active_until(stream: &Stream, prepared: &Prepared, start_s: f64) -> f64 {
-    let index = usize::try_from(stream.id.saturating_sub(1)).unwrap_or(usize::MAX);
-    let config = prepared.connections.get(index);
-    let planned = config.and_then(|one| one.limit.after).map(|after| start_s + after.as_secs_f64());
+/// The time up to which a connection's goodput counts, s: its planned end, or the one that it
+/// reached.
+fn active_until(stream: &Stream, config: &ConnectionConfig, start_s: f64) -> f64 {
+    let planned = config.limit.after.map(|after| start_s + after.as_secs_f64());
     let reached = start_s + stream.received_seconds;
     planned.map_or(reached, |planned| planned.min(reached))
 }
 
 /// Bytes that each flow received while all were active; empty if they never were.
 fn together(prepared: &Prepared, measurement: &Measurement) -> Vec<f64> {
-    let spans =
-        measurement.streams.iter().zip(&prepared.connections).map(|(stream, connection)| {
-            let start = connection.start.as_secs_f64();
-            (start, active_until(stream, prepared, start))
-        });
+    let members = members(prepared, &measurement.streams);
+    let spans = members.iter().map(|member| member.active(prepared));
     let (from, to) = spans
         .fold((0.0f64, f64::INFINITY), |(from, to), (start, end)| (from.max(start), to.min(end)));
     if to <= from {
@@ -150,8 +194,11 @@ fn together(prepared: &Prepared, measurement: &Measurement) -> Vec<f64> {
         let sample = before.checked_sub(1).and_then(|index| stream.receiver.get(index));
         sample.map_or(0, |sample| sample.received_bytes)
     };
-    let streams = measurement.streams.iter();
-    streams.map(|stream| (received(stream, to) - received(stream, from)) as f64).collect()
+    let of_flow = |member: &Member<'_>| {
+        let streams = member.streams.iter();
+        streams.map(|stream| (received(stream, to) - received(stream, from)) as f64).sum()
+    };
+    members.iter().map(of_flow).collect()
 }
 
 /// Jain's index: 1 where all have the same, 1/n where one has everything.
@@ -220,7 +267,8 @@ fn next(prepared: &Prepared, link: &str) -> Option<NextCommand> {
     }
     let seconds = prepared.seconds.to_string();
     // A lab has those of the kernel alone.
-    let in_linux = |group: &FlowGroup| group.control.is_some_and(Algorithm::is_in_linux);
+    let in_linux =
+        |group: &FlowGroup| group.control.is_some_and(|one| one.algorithm().is_in_linux());
     let (words, why) = match prepared.groups.as_slice() {
         groups if !matches!(groups, [only] if only.count == 1) && groups.iter().all(in_linux) => {
             let mut words = vec!["longhaul", "sim", "compare", "--link", link];

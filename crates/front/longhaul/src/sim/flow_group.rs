@@ -1,7 +1,7 @@
 //! Flows as people write them: `cubic`, `4xbbr,start=30s,stop=90s`, `reno,rate=10mbit`.
 
 use crate::{Field, Problem};
-use control::Algorithm;
+use control::{Algorithm, NamedControl};
 use std::time::Duration;
 use tcp::{Application, BufferSize, KernelVersion, WindowSize, WriteLimit};
 use topology::did_you_mean;
@@ -15,13 +15,14 @@ pub(crate) const MAX_FLOWS: u32 = 1000;
 pub(crate) const OWN: &str = "own";
 
 /// Keys of a flow, with an example of each value.
-const KEYS: [(&str, &str); 8] = [
+const KEYS: [(&str, &str); 9] = [
     ("start", "start=30s"),
     ("stop", "stop=90s"),
     ("rate", "rate=10mbit"),
     ("bytes", "bytes=100MB"),
     ("pacing", "pacing=50mbit"),
     ("window", "window=64KiB"),
+    ("delay", "delay=50ms"),
     ("ecn", "ecn=yes"),
     ("kernel", "kernel=6.1"),
 ];
@@ -29,11 +30,12 @@ const KEYS: [(&str, &str); 8] = [
 /// Bytes of one write of an application with a rate, as iperf3's.
 const BLOCK: ByteCount = ByteCount::from_bytes(131_072);
 
-/// Flows of a group start one after the other: those that start at the same moment would stay in
+/// Connections of a group start one after the other: those that start at the same moment would stay in
 /// step.
-const STAGGER: Duration = Duration::from_micros(200);
+pub(crate) const STAGGER: Duration = Duration::from_micros(200);
 
-/// Flows that are alike: `[Nx]CONTROL[,KEY=VALUE…]`.
+/// Flows that are alike: `[Nx]CONTROL[,KEY=VALUE…]`. With `psockets` each is several connections,
+/// which share the rate of its application and its bytes.
 ///
 /// | key | meaning |
 /// |---|---|
@@ -42,6 +44,7 @@ const STAGGER: Duration = Duration::from_micros(200);
 /// | `bytes` | payload after which each ends |
 /// | `pacing` | maximum pacing rate of each socket |
 /// | `window` | maximum receive window of each |
+/// | `delay` | delay of each one's own access link, in addition to the round trip of the path |
 /// | `ecn` | `yes`: each negotiates ECN (RFC 3168); `dctcp` and `prague` always do |
 /// | `kernel` | the Linux whose rules each sender follows: 6.1 or 6.18 |
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +54,7 @@ pub struct FlowGroup {
     /// How many there are, 1 to 1000.
     pub count: u32,
     /// Their congestion control; that of a program has none here.
-    pub control: Option<Algorithm>,
+    pub control: Option<NamedControl>,
     /// When they begin.
     pub start: Duration,
     /// When they end; `None`: with the run, or with `bytes`.
@@ -64,6 +67,8 @@ pub struct FlowGroup {
     pub pacing: Option<BitRate>,
     /// Maximum receive window of each.
     pub window: Option<ByteCount>,
+    /// What the round trip of each has beyond that of the path.
+    pub delay: Duration,
     /// True if they negotiate ECN.
     pub ecn: bool,
     /// The Linux that the senders follow.
@@ -76,13 +81,14 @@ impl FlowGroup {
         FlowGroup {
             spec: control.name().to_owned(),
             count: 1,
-            control: Some(control),
+            control: Some(control.into()),
             start: Duration::ZERO,
             stop: None,
             rate: None,
             bytes: None,
             pacing: None,
             window: None,
+            delay: Duration::ZERO,
             ecn: false,
             kernel: KernelVersion::default(),
         }
@@ -128,6 +134,7 @@ impl FlowGroup {
             "bytes" => self.bytes = Some(value.parse().map_err(invalid)?),
             "pacing" => self.pacing = Some(value.parse().map_err(invalid)?),
             "window" => self.window = Some(value.parse().map_err(invalid)?),
+            "delay" => self.delay = value.parse::<Rtt>().map_err(invalid)?.duration(),
             "ecn" if value == "yes" => self.ecn = true,
             "ecn" if value == "no" => self.ecn = false,
             "ecn" => return Err(wrong(format!("ecn={value}"), "ecn=yes or ecn=no")),
@@ -154,9 +161,11 @@ impl FlowGroup {
     /// The group in the syntax of [`FlowGroup::parse`].
     pub(crate) fn to_spec(&self) -> String {
         let count = if self.count == 1 { String::new() } else { format!("{}x", self.count) };
-        let mut parts = vec![format!("{count}{}", self.control_name())];
-        let start = Some(self.start).filter(|start| !start.is_zero());
-        for (key, time) in [("start", start), ("stop", self.stop)] {
+        let control = self.control.map_or_else(|| OWN.to_owned(), |control| control.to_string());
+        let mut parts = vec![format!("{count}{control}")];
+        let [start, delay] =
+            [self.start, self.delay].map(|time| Some(time).filter(|one| !one.is_zero()));
+        for (key, time) in [("start", start), ("stop", self.stop), ("delay", delay)] {
             parts.extend(time.map(|time| format!("{key}={}s", time.as_secs_f64())));
         }
         for (key, rate) in [("rate", self.rate), ("pacing", self.pacing)] {
@@ -174,7 +183,28 @@ impl FlowGroup {
 
     /// The name of its congestion control.
     pub(crate) fn control_name(&self) -> &'static str {
-        self.control.map_or(OWN, Algorithm::name)
+        self.control.map_or(OWN, NamedControl::name)
+    }
+
+    /// What each of its connections has in the kernel.
+    pub(crate) fn kernel_control(&self) -> &'static str {
+        self.control.map_or(OWN, |control| control.algorithm().name())
+    }
+
+    /// The connections of each flow.
+    pub(crate) fn connections_each(&self) -> u32 {
+        self.control.map_or(1, NamedControl::connections)
+    }
+
+    /// The connections of all its flows.
+    pub(crate) fn connection_count(&self) -> u32 {
+        self.count.saturating_mul(self.connections_each())
+    }
+
+    /// The rate of what is written to each connection.
+    pub(crate) fn connection_rate(&self) -> Option<BitRate> {
+        let each = u64::from(self.connections_each());
+        self.rate.map(|rate| BitRate::from_bps(rate.bps() / each))
     }
 
     /// True if nothing but the path limits it, until the run ends.
@@ -192,13 +222,18 @@ impl FlowGroup {
         ample: ByteCount,
     ) -> impl Iterator<Item = ConnectionConfig> + '_ {
         let after = self.stop.map(|stop| stop.saturating_sub(self.start));
+        let each = self.connections_each();
         let application = self
-            .rate
+            .connection_rate()
             .map_or(Application::Bulk, |rate| Application::Rate { rate, block: block(rate) });
-        (0..self.count).map(move |index| ConnectionConfig {
+        (0..self.connection_count()).map(move |index| ConnectionConfig {
             start: self.start + STAGGER * index,
-            limit: WriteLimit { after, bytes: self.bytes },
-            algorithm: self.control.unwrap_or_default(),
+            access_delay: self.delay,
+            limit: WriteLimit {
+                after,
+                bytes: self.bytes.map(|bytes| part(bytes, each, index % each)),
+            },
+            algorithm: self.control.map_or_else(Algorithm::default, NamedControl::algorithm),
             mss,
             application,
             buffer: BufferSize::Auto(ample),
@@ -213,7 +248,7 @@ impl FlowGroup {
 
 impl FlowGroup {
     fn ecn_field(&self) -> Ecn {
-        match self.control.map_or(Ecn::Off, Ecn::needed_by) {
+        match self.control.map_or(Ecn::Off, |control| Ecn::needed_by(control.algorithm())) {
             Ecn::Off if self.ecn => Ecn::Classic,
             needed => needed,
         }
@@ -223,6 +258,13 @@ impl FlowGroup {
 /// What one write has: 10 ms of the rate, at most iperf3's block.
 fn block(rate: BitRate) -> ByteCount {
     rate.bytes_in(Duration::from_millis(10)).clamp(ByteCount::from_bytes(1_448), BLOCK)
+}
+
+/// The bytes of one of `of` connections that share them.
+fn part(bytes: ByteCount, of: u32, index: u32) -> ByteCount {
+    let (of, index) = (u64::from(of), u64::from(index));
+    let remainder = u64::from(index < bytes.bytes() % of);
+    ByteCount::from_bytes(bytes.bytes() / of + remainder)
 }
 
 /// `4xbbr`: the number and the name.
@@ -241,8 +283,8 @@ fn counted(text: &str) -> Result<(u32, &str), Problem> {
     }
 }
 
-fn control(name: &str) -> Result<Algorithm, Problem> {
-    Algorithm::by_name(name).ok_or_else(|| {
+fn control(name: &str) -> Result<NamedControl, Problem> {
+    NamedControl::by_name(name).ok_or_else(|| {
         let names = super::control_names();
         let near = did_you_mean(name, names.iter().copied());
         wrong(
@@ -268,7 +310,7 @@ mod tests {
     #[test]
     fn reads_groups() {
         let group = FlowGroup::parse("4xbbr,start=30s,stop=90s,rate=10mbit,ecn=yes").unwrap();
-        assert_eq!((group.count, group.control), (4, Some(Algorithm::Bbr)));
+        assert_eq!((group.count, group.control), (4, Some(Algorithm::Bbr.into())));
         assert_eq!(group.start, Duration::from_secs(30));
         assert_eq!(group.stop, Some(Duration::from_secs(90)));
         assert!(group.ecn && !group.is_unlimited());
@@ -277,9 +319,28 @@ mod tests {
         assert_eq!(connections[3].start, Duration::from_micros(30_000_600));
         assert_eq!(connections[0].limit.after, Some(Duration::from_secs(60)));
         assert!(FlowGroup::parse("cubic").unwrap().is_unlimited());
-        for text in ["cubic", "2xreno,start=1.5s,stop=9s,rate=5000bit,bytes=7,ecn=yes,kernel=6.1"] {
+        for text in [
+            "cubic",
+            "psockets:3,stop=2s",
+            "2xreno,start=1.5s,stop=9s,delay=0.25s,rate=5000bit,bytes=7,ecn=yes,kernel=6.1",
+        ] {
             assert_eq!(FlowGroup::parse(text).unwrap().to_spec(), text);
         }
+    }
+
+    #[test]
+    fn connections_of_psockets_share_its_rate_and_its_bytes() {
+        let group = FlowGroup::parse("2xpsockets:3,rate=9mbit,bytes=100000").unwrap();
+        let connections: Vec<_> = group.connections(1448, ByteCount::from_bytes(1 << 20)).collect();
+        assert_eq!((group.count, connections.len()), (2, 6));
+        let bytes = connections.iter().filter_map(|one| one.limit.bytes).map(ByteCount::bytes);
+        assert_eq!(bytes.collect::<Vec<_>>(), [33_334, 33_333, 33_333, 33_334, 33_333, 33_333]);
+        assert!(connections.iter().all(|one| one.algorithm == Algorithm::NewReno));
+        let rate = |one: &ConnectionConfig| match one.application {
+            Application::Rate { rate, .. } => rate.bps(),
+            _ => 0,
+        };
+        assert_eq!(connections.iter().map(rate).sum::<u64>(), 18_000_000);
     }
 
     #[test]
@@ -287,6 +348,7 @@ mod tests {
         for (text, part) in [
             ("cubik", "did you mean 'cubic'"),
             ("", "one of cubic"),
+            ("psockets:0", "not a congestion control"),
             ("0xcubic", "1 to 1000 flows"),
             ("99999999999xcubic", "1 to 1000 flows"),
             ("cubic,strat=1s", "did you mean 'start'"),

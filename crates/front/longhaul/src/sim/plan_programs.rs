@@ -79,13 +79,13 @@ fn client(words: &[&str], congestion: &str) -> Result<Program, String> {
     }
     let host = host.ok_or("it names no server")?;
     let Some(control) = Algorithm::by_name(&control) else {
-        let names = super::control_names().join(", ");
+        let names = Algorithm::ALL.map(Algorithm::name).join(", ");
         return Err(format!("its congestion control is {control}; the simulator has {names}"));
     };
     if !(1..=MAX_FLOWS).contains(&count) {
         return Err(format!("it has {count} connections; at most {MAX_FLOWS}"));
     }
-    (flows.control, flows.count) = (Some(control), count);
+    (flows.control, flows.count) = (Some(control.into()), count);
     flows.stop = match seconds.map(Duration::try_from_secs_f64) {
         None => None,
         Some(Ok(length)) if !length.is_zero() => Some(length),

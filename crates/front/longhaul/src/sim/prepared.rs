@@ -32,7 +32,7 @@ pub(super) struct Prepared {
     pub(super) changes: Vec<PathChange>,
     /// Never empty.
     pub(super) groups: Vec<FlowGroup>,
-    /// As often as `groups` has flows.
+    /// Those of the flows of `groups`, in their order.
     pub(super) connections: Vec<ConnectionConfig>,
     pub(super) links: [Schedule; 2],
     pub(super) seconds: f64,
@@ -69,12 +69,14 @@ impl Prepared {
         let duration = checked_duration(seconds)?;
         check_groups(&groups, duration)?;
         check_end(&paths, &groups)?;
+        check_routers(&paths, &groups)?;
         let seed = request.seed.or_else(|| paths.first()?.1.seed()).unwrap_or(DEFAULT_SEED);
         let mss = mss(&paths)?;
-        let ample = bounds::ample(&paths);
+        let delay = groups.iter().map(|group| group.delay).max().unwrap_or_default();
+        let ample = bounds::ample(&paths, delay);
         let connections: Vec<ConnectionConfig> =
             groups.iter().flat_map(|group| group.connections(mss, ample)).collect();
-        let bounds = Bounds::of(&paths, connections.len(), seconds);
+        let bounds = Bounds::of(&paths, delay, connections.len(), seconds);
         bounds.check()?;
         let links = schedule::of(&paths, seed)
             .ok_or_else(|| Problem::new(Fault::Internal, "a path without settings"))?;
@@ -100,8 +102,9 @@ impl Prepared {
 
     /// Whether each connection is controlled by the program.
     pub(super) fn is_own(&self) -> impl Iterator<Item = bool> {
-        let of =
-            |group: &FlowGroup| std::iter::repeat_n(group.control.is_none(), group.count as usize);
+        let of = |group: &FlowGroup| {
+            std::iter::repeat_n(group.control.is_none(), group.connection_count() as usize)
+        };
         self.groups.iter().flat_map(of)
     }
 
@@ -129,9 +132,9 @@ fn checked_duration(seconds: f64) -> Result<Duration, Problem> {
 }
 
 fn check_groups(groups: &[FlowGroup], duration: Duration) -> Result<(), Problem> {
-    let count: u64 = groups.iter().map(|group| u64::from(group.count)).sum();
+    let count: u64 = groups.iter().map(|group| u64::from(group.connection_count())).sum();
     if count > u64::from(MAX_FLOWS) {
-        let what = format!("{count} flows");
+        let what = format!("{count} connections");
         return Err(Problem::field(Field::Flows, what, format!("at most {MAX_FLOWS} in all")));
     }
     if let Some(late) = groups.iter().find(|group| group.start >= duration) {
@@ -162,6 +165,20 @@ fn check_control(program: Option<&Path>, groups: &[FlowGroup]) -> Result<(), Pro
         return Err(Problem::field(Field::Flows, what, format!("at most {MAX_PROGRAMS}")));
     }
     Ok(())
+}
+
+/// XCP needs a router that has it, all the time.
+fn check_routers(paths: &[(Duration, PathSpec)], groups: &[FlowGroup]) -> Result<(), Problem> {
+    let needs = |group: &&FlowGroup| {
+        group.control.is_some_and(|control| control.algorithm().needs_xcp_router())
+    };
+    let Some(group) = groups.iter().find(needs) else { return Ok(()) };
+    let mut states = paths.iter().flat_map(|(_, path)| path.states());
+    if states.all(|(_, [up, _])| up.has_xcp_router()) {
+        return Ok(());
+    }
+    let what = format!("'{}' needs an XCP router, which grants it its window", group.spec);
+    Err(Problem::field(Field::Link, what, "queue=xcp and a rate, such as rate=100mbit,queue=xcp"))
 }
 
 /// A flow that nothing limits over a path without a rate grows without end.
@@ -220,10 +237,17 @@ mod tests {
             (SimRequest { seconds: Some(f64::NAN), ..good.clone() }, "more than 0"),
             (SimRequest { seconds: Some(1e9), ..good.clone() }, "at most 100000 s"),
             (flows(&["600xcubic", "600xreno"]), "at most 1000 in all"),
+            (flows(&["126xpsockets"]), "at most 1000 in all"),
+            (flows(&["cubic", "xcp"]), "'xcp' needs an XCP router"),
             (flows(&["cubic,start=31s"]), "starts after the end"),
         ] {
             assert!(line(&request).contains(part), "{request:?}: {}", line(&request));
         }
+        let with_router = SimRequest::over("rate=10mbit,rtt=20ms,queue=xcp,@5s.rate=5mbit");
+        assert_eq!(line(&SimRequest { flows: vec!["xcp".into()], ..with_router }), "");
+        let without = SimRequest::over("rate=10mbit,rtt=20ms,queue=xcp,@5s.queue=codel");
+        let without = SimRequest { flows: vec!["xcp".into()], ..without };
+        assert!(line(&without).contains("needs an XCP router"), "{}", line(&without));
         let limited = SimRequest {
             flows: vec!["cubic,rate=10mbit".into()],
             ..SimRequest::over("rate=unlimited,rtt=20ms")

@@ -168,6 +168,28 @@ mod tests {
     }
 
     #[test]
+    fn psockets_are_several_reno_connections_in_one_row() {
+        let link = "rate=100mbit,rtt=40ms,loss=1%";
+        let of = |flows: &[&str], seconds: f64| result(&request(link, flows, seconds));
+        let (one, eight) = (of(&["reno"], 60.0), of(&["psockets", "cubic,start=19s"], 20.0));
+        let [striped, cubic] = eight.report.flows.as_slice() else { panic!("{:?}", eight.report) };
+        assert_eq!((striped.control.as_str(), striped.connections), ("psockets", 8));
+        assert_eq!((cubic.id, eight.measurement.streams.len()), (9, 9));
+        assert_eq!(striped.streams(&eight.measurement.streams).len(), 8);
+        let all: u64 =
+            eight.measurement.streams[..8].iter().map(|stream| stream.received_bytes).sum();
+        assert_eq!(striped.received_bytes.bytes(), all);
+        let ratio = striped.goodput_bps.as_f64() / one.report.flows[0].goodput_bps.as_f64();
+        assert!((7.2..8.8).contains(&ratio), "eight times one while the link is not full: {ratio}");
+        let full = of(&["psockets:60"], 10.0).report;
+        assert!(full.bottleneck.utilization > 0.9, "{:?}", full.bottleneck);
+        assert_eq!((full.flows.len(), full.jain), (1, None));
+        let short = result(&request(link, &["psockets:3,bytes=1MB"], 20.0)).report;
+        assert!(short.flows[0].finished_s.is_some_and(|end| end < 10.0), "{:?}", short.flows);
+        assert_eq!(short.flows[0].received_bytes.bytes() / 1_000_000, 1);
+    }
+
+    #[test]
     fn own_flows_have_a_program_and_a_program_has_own_flows() {
         let with = |flows: &[&str], control: Option<&str>| {
             let request = request("rate=20mbit,rtt=40ms", flows, 1.0);

@@ -188,6 +188,7 @@ mod tests {
     fn report(count: u32) -> SimReport {
         let flow = |id| SimFlow {
             id,
+            connections: 1,
             spec: "cubic,start=5s".to_owned(),
             control: "cubic".to_owned(),
             start_s: 5.0,

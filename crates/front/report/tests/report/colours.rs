@@ -129,7 +129,7 @@ fn every_control_has_a_colour_of_its_own() {
     for dark in [false, true] {
         let mut colours = properties(&rules, dark);
         colours.retain(|name, _| name.starts_with("cc-") && name != "cc-other");
-        assert_eq!(colours.len(), 17);
+        assert_eq!(colours.len(), 19);
         for (name, one) in &colours {
             for (other, two) in colours.iter().filter(|other| other.0 != name) {
                 let distance = one.distance(*two);

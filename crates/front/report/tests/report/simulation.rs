@@ -21,6 +21,7 @@ fn results(controls: &[&str]) -> (SimReport, Measurement, Vec<SimMoment>) {
     measurement.path = Some(synthetic::path());
     let flow = |(id, control): (u32, &&str)| SimFlow {
         id,
+        connections: 1,
         spec: format!("{control},start=0s"),
         control: (*control).to_owned(),
         start_s: 0.0,
@@ -68,14 +69,13 @@ fn results(controls: &[&str]) -> (SimReport, Measurement, Vec<SimMoment>) {
 /// The page of a simulation of flows with these controls.
 pub(crate) fn page(controls: &[&str]) -> String {
     let (report, measurement, trace) = results(controls);
-    let run = PageRun {
-        label: "simulation",
-        measurement: &measurement,
-        finding: &report.finding,
-        window: None,
-    };
+    html_of(&report, &measurement, &trace)
+}
+
+fn html_of(report: &SimReport, measurement: &Measurement, trace: &[SimMoment]) -> String {
+    let run = PageRun { label: "simulation", measurement, finding: &report.finding, window: None };
     let page = Page { title: "Simulated flows".to_owned(), runs: vec![run], ..Page::default() };
-    html::sim_page(&SimPage { page, report: &report, trace: &trace })
+    html::sim_page(&SimPage { page, report, trace })
 }
 
 fn range(median: f64) -> RunRange {
@@ -138,11 +138,25 @@ fn two_flows_have_a_phase_plot_and_more_are_stacked() {
     assert!(two.contains("class=\"stack cc-cubic\"") && two.contains("stack cc-bbr alternate"));
     let alike = page(&["cubic"; 3]);
     assert!(alike.contains("class=\"stack cc-cubic\"") && !alike.contains("Phase plot"));
-    let many =
-        page(&["cubic", "bbr", "reno", "htcp", "vegas", "bic", "yeah", "hybla", "fast", "own"]);
+    let many = page(&[
+        "cubic", "bbr", "reno", "htcp", "vegas", "bic", "yeah", "hybla", "fast", "psockets", "xcp",
+        "own",
+    ]);
     assert_eq!(balanced(&many), Ok(()));
     assert!(many.contains(">3 other flows</text>") && many.contains("6 of 10 flows are shown"));
     assert!(page(&[HOSTILE, "cubic"]).contains("cc-other"));
+}
+
+#[test]
+fn a_flow_of_several_connections_is_drawn_as_one() {
+    let (mut report, measurement, trace) = results(&["psockets", "psockets", "cubic"]);
+    report.flows.remove(1);
+    report.flows[0].connections = 2;
+    assert_eq!(report.flows[1].streams(&measurement.streams), &measurement.streams[2..]);
+    let html = html_of(&report, &measurement, &trace);
+    assert_eq!(balanced(&html), Ok(()));
+    assert!(html.contains("Phase plot: 3 cubic against 1 psockets"), "{html}");
+    assert!(html.contains("flow 1, psockets, its first connection"), "{html}");
 }
 
 #[test]

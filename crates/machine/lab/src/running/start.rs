@@ -32,6 +32,9 @@ impl Lab {
         if let Some(available) = memory::available() {
             plan.check_memory(available)?;
         }
+        for link in &plan.links {
+            hosts::check_path(&link.path)?;
+        }
         for host in &plan.hosts {
             hosts::check_congestion(&host.congestion)?;
             hosts::check_settings(&host.sysctls)?;

@@ -1,8 +1,8 @@
 //! A FIFO of packets.
 
-use crate::Limit;
 use crate::config::Occupancy;
 use crate::packet_fate::{Cause, FateLog, Packet, TrainRun};
+use crate::{Limit, WindowFeedback};
 use std::collections::VecDeque;
 use units::{ByteCount, Nanos};
 
@@ -64,7 +64,12 @@ impl<P: Clone> Backlog<P> {
 
     /// Size of a packet, including framing.
     pub(crate) fn size(&self, run: &TrainRun<P>, index: u32) -> u64 {
-        u64::from(run.train.size(index)) + self.overhead
+        self.framed(run.train.size(index))
+    }
+
+    /// A packet of `size` bytes with its framing.
+    pub(crate) fn framed(&self, size: u32) -> u64 {
+        u64::from(size) + self.overhead
     }
 
     /// Size of a run, including framing.
@@ -155,7 +160,8 @@ impl<P: Clone> Backlog<P> {
             let TrainRun { serial, payload, train, first_number, arrived, marked, .. } =
                 self.runs.pop_front()?;
             let number = first_number + u64::from(index);
-            Packet { serial, payload, train, index, number, arrived, marked }
+            let feedback = WindowFeedback::NONE;
+            Packet { serial, payload, train, index, number, arrived, marked, feedback }
         } else {
             run.packet(index)
         };

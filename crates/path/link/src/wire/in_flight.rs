@@ -2,7 +2,7 @@
 //! what the packets of a train have in common.
 
 use crate::packet_fate::Packet;
-use crate::{Delivery, Train};
+use crate::{Delivery, Train, WindowFeedback};
 use std::collections::VecDeque;
 use units::Nanos;
 
@@ -40,6 +40,7 @@ struct Shared<P> {
     busy_period: u64,
     runs: u32,
     marked: bool,
+    feedback: WindowFeedback,
 }
 
 /// The last delivery, of which a packet may become a part.
@@ -49,6 +50,7 @@ pub(super) struct Newest {
     pub(super) first_due: Nanos,
     pub(super) due: Nanos,
     pub(super) marked: bool,
+    pub(super) feedback: WindowFeedback,
 }
 
 /// Where and when a packet reaches the far end.
@@ -84,7 +86,8 @@ impl<P: Clone> InFlight<P> {
         let run = self.runs.back()?;
         let shared = self.trains.get(run.train.wrapping_sub(self.first) as usize)?;
         let first_due = Nanos(run.due.0 - u64::from(run.spread_ns));
-        Some(Newest { end: run.end, first_due, due: run.due, marked: shared.marked })
+        let &Shared { marked, feedback, .. } = shared;
+        Some(Newest { end: run.end, first_due, due: run.due, marked, feedback })
     }
 
     /// The next packet of the last delivery's train is released with it.
@@ -101,19 +104,21 @@ impl<P: Clone> InFlight<P> {
     /// Adds a delivery of one packet, after all that are due at the same time or earlier.
     /// `follows`: the last delivery is of the same train and has no bit to flip.
     pub(super) fn insert(&mut self, packet: Packet<P>, arrival: &Arrival, follows: bool) {
-        let Packet { payload, train, index, marked, .. } = packet;
+        let Packet { payload, train, index, marked, feedback, .. } = packet;
         let &Arrival { due, flip, busy_period, sent_bytes } = arrival;
         let shares = |shared: &&mut Shared<P>| {
             follows
                 && flip.is_none()
                 && shared.payload.is_some()
                 && shared.marked == marked
+                && shared.feedback == feedback
                 && shared.busy_period == busy_period
         };
         if let Some(shared) = self.trains.back_mut().filter(shares) {
             shared.runs += 1;
         } else {
-            let shared = Shared { payload: Some(payload), train, busy_period, runs: 1, marked };
+            let payload = Some(payload);
+            let shared = Shared { payload, train, busy_period, runs: 1, marked, feedback };
             push(&mut self.trains, shared);
         }
         let number = self.first.wrapping_add(self.trains.len() as u32 - 1);
@@ -136,7 +141,7 @@ impl<P: Clone> InFlight<P> {
         // The last one gets the handle itself instead of a clone.
         let payload =
             if shared.runs == 0 { shared.payload.take() } else { shared.payload.clone() }?;
-        let (train, marked, busy_period) = (shared.train, shared.marked, shared.busy_period);
+        let &mut Shared { train, marked, feedback, busy_period, .. } = shared;
         let flip = self.take_flip(run.train);
         while self.trains.front().is_some_and(|shared| shared.payload.is_none()) {
             self.trains.pop_front();
@@ -149,6 +154,7 @@ impl<P: Clone> InFlight<P> {
             first_due: Nanos(run.due.0 - u64::from(run.spread_ns)),
             due: run.due,
             marked,
+            feedback,
             flip,
             busy_period,
             sent_bytes: run.sent_bytes,
@@ -169,4 +175,17 @@ fn push<T>(queue: &mut VecDeque<T>, value: T) {
         queue.reserve_exact(queue.len() / 8 + 32);
     }
     queue.push_back(value);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_flight_is_small() {
+        assert_eq!(size_of::<Run>(), 32);
+        // With the twin's handle of 48 bytes; at least two packets are a train of a bulk flow.
+        assert!(size_of::<Shared<[u64; 6]>>() <= 104, "{}", size_of::<Shared<[u64; 6]>>());
+        assert_eq!(size_of::<Train>(), 28);
+    }
 }

@@ -4,7 +4,7 @@ use crate::arrange::{SECOND, ms};
 use link::{
     Blackhole, Bursts, COALESCE, Cause, CoDel, Counters, Delivery, Distribution, DualPi2,
     EcnCodepoint, Fate, FateKind, Fifo, FqCoDel, GilbertElliott, Jitter, Limit, Link, LinkConfig,
-    Loss, Pie, Queue, Rate, Red, Reorder, Schedule, TokenBucket, Trace, Train,
+    Loss, Pie, Queue, Rate, Red, Reorder, Schedule, TokenBucket, Trace, Train, Xcp,
 };
 use proptest::prelude::*;
 use std::collections::HashMap;
@@ -59,6 +59,7 @@ fn queues() -> impl Strategy<Value = Queue> {
                 Queue::Pie(Pie { target, update, burst, limit, ecn })
             }
         ),
+        limits().prop_map(|limit| Queue::Xcp(Xcp { limit })),
         (times(40), times(40), times(5), 1u32..4, probabilities(), limits()).prop_map(
             |(target, update, step, coupling, classic_share, limit)| {
                 Queue::DualPi2(DualPi2 { target, update, step, coupling, classic_share, limit })

@@ -18,3 +18,4 @@ mod red;
 mod schedule;
 mod senders;
 mod statistics;
+mod xcp;

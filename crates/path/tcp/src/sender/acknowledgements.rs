@@ -39,6 +39,11 @@ impl Arrivals {
 impl<C: CongestionControl> Sender<C> {
     /// An acknowledgement arrived.
     pub fn on_acknowledgement(&mut self, now: Nanos, ack: &Acknowledgement) {
+        // The sum of a late one is an earlier one.
+        if ack.sent >= self.echo && ack.granted != self.granted {
+            self.control.on_router_feedback(ack.granted - self.granted);
+            self.granted = ack.granted;
+        }
         self.echo = self.echo.max(ack.sent);
         self.edge = self.edge.max(ack.next.saturating_add(ack.window));
         let prior_una = self.board.una();

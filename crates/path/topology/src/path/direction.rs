@@ -186,6 +186,12 @@ impl PathDirection {
             .map_or(ByteCount::ZERO, |at| at.bytes(self.config.queue.limit()))
     }
 
+    /// True if its bottleneck is a router with XCP; without a rate it is none.
+    #[must_use]
+    pub const fn has_xcp_router(&self) -> bool {
+        matches!(self.config.queue, Queue::Xcp(_))
+    }
+
     /// The queue in words: `1 BDP (2.16 MB)`.
     #[must_use]
     pub fn queue_in_words(&self) -> String {

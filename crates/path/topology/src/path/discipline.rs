@@ -4,7 +4,7 @@ use super::bottleneck::Bottleneck;
 use super::error::{PathError, short};
 use super::key::Key;
 use super::size::{SIZES, Size, size_in_words};
-use link::{CoDel, DualPi2, Fifo, FqCoDel, Limit, Pie, Queue, Red};
+use link::{CoDel, DualPi2, Fifo, FqCoDel, Limit, Pie, Queue, Red, Xcp};
 use std::time::Duration;
 use units::{ByteCount, Probability, Rtt};
 
@@ -29,6 +29,7 @@ pub(super) enum Discipline {
     Red,
     Pie,
     DualPi2,
+    Xcp,
 }
 
 /// What a path gives of a queue's options; `None` where it leaves one out.
@@ -113,6 +114,7 @@ pub(super) const DISCIPLINES: &[DisciplineEntry] = &[
             (Key::ClassicShare, "10%"),
         ],
     },
+    DisciplineEntry { discipline: Discipline::Xcp, name: "xcp", options: &[(Key::Limit, BUFFER)] },
 ];
 
 /// Defaults of `limit`, see `QueueSetting::limit`.
@@ -191,13 +193,14 @@ impl Discipline {
                 ecn: ecn.unwrap_or(false),
             }),
             Discipline::DualPi2 => Queue::DualPi2(dualpi2(options, limit)),
+            Discipline::Xcp => Queue::Xcp(Xcp { limit }),
         }
     }
 
     /// The limit where none is given.
     pub(super) fn default_limit(self, at: &Bottleneck) -> Limit {
         match self {
-            Discipline::DropTail | Discipline::DropHead | Discipline::Red => {
+            Discipline::DropTail | Discipline::DropHead | Discipline::Red | Discipline::Xcp => {
                 let least = ByteCount::from_bytes(at.packet * MIN_PACKETS);
                 Limit::Bytes(at.bdp().max(least))
             }
@@ -254,6 +257,10 @@ impl Discipline {
                 words.push(format!("target {}, update {}", time(dual.target), time(dual.update)));
                 words.push(format!("step {}, coupling {}", time(dual.step), dual.coupling));
                 words.push(format!("classic share {}", dual.classic_share));
+                words.push(format!("limit {limit}"));
+                return words.join(", ");
+            }
+            Queue::Xcp(_) => {
                 words.push(format!("limit {limit}"));
                 return words.join(", ");
             }

@@ -3,7 +3,7 @@
 use control::Algorithm;
 use link::{
     Blackhole, Bursts, CoDel, Distribution, DualPi2, Fifo, FqCoDel, Jitter, Limit, LinkConfig,
-    Loss, Pie, Queue, Rate, Red, Reorder, TokenBucket,
+    Loss, Pie, Queue, Rate, Red, Reorder, TokenBucket, Xcp,
 };
 use proptest::prelude::*;
 use std::time::Duration;
@@ -64,6 +64,7 @@ fn queues() -> impl Strategy<Value = Queue> {
             limit,
             ecn,
         })),
+        limits().prop_map(|limit| Queue::Xcp(Xcp { limit })),
         limits().prop_map(|limit| Queue::DualPi2(DualPi2 {
             target: Duration::from_millis(15),
             update: Duration::from_millis(16),

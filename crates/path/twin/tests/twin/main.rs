@@ -17,3 +17,4 @@ mod recovery;
 mod response;
 mod saturation;
 mod truth;
+mod xcp;

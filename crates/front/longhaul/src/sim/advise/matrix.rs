@@ -3,9 +3,10 @@
 use crate::StopFlag;
 use crate::sim::event::SimEvent;
 use crate::sim::figures::rtts_ms;
+use crate::sim::flow_group::STAGGER;
 use crate::sim::prepared::Prepared;
 use crate::sim::schedule;
-use control::Algorithm;
+use control::{Algorithm, NamedControl};
 use model::statistics::{median, percentile};
 use record::{AdvisedControl, RunRange, Stream};
 use std::ops::ControlFlow;
@@ -27,7 +28,7 @@ const CONVERGENCE: f64 = 1.0 / 3.0;
 /// One run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Job {
-    control: Algorithm,
+    control: NamedControl,
     beside_cubic: bool,
     seed: u64,
     /// Factor of the path's delay.
@@ -50,7 +51,7 @@ pub(super) struct Done {
 
 impl Job {
     /// All runs of the controls: alone and beside a CUBIC flow, with each seed.
-    pub(super) fn all(controls: &[Algorithm], seeds: &[u64]) -> Vec<Job> {
+    pub(super) fn all(controls: &[NamedControl], seeds: &[u64]) -> Vec<Job> {
         let last = seeds.len().saturating_sub(1).max(1) as f64;
         let runs = controls.iter().flat_map(|control| {
             [false, true].into_iter().flat_map(move |beside_cubic| {
@@ -66,7 +67,7 @@ impl Job {
 
     fn words(&self) -> String {
         let beside = if self.beside_cubic { " beside cubic" } else { "" };
-        format!("{}{beside}", self.control.name())
+        format!("{}{beside}", self.control)
     }
 }
 
@@ -122,7 +123,12 @@ fn simulate(prepared: &Prepared, path: &PathSpec, job: &Job, stop: &StopFlag) ->
     let idle = (links[0].start.delay + links[1].start.delay).as_secs_f64() * 1e3;
     let template = prepared.connections.first()?;
     let with = |algorithm| twin::ConnectionConfig { algorithm, ..*template };
-    let mut connections = vec![with(job.control)];
+    let own = (0..job.control.connections()).map(|index| {
+        let start = STAGGER * index;
+        twin::ConnectionConfig { start, ..with(job.control.algorithm()) }
+    });
+    let mut connections: Vec<_> = own.collect();
+    let own = connections.len();
     if job.beside_cubic {
         // Half a round trip apart, so that both do not start in step.
         let start = (links[0].start.delay + links[1].start.delay) / 2;
@@ -139,13 +145,15 @@ fn simulate(prepared: &Prepared, path: &PathSpec, job: &Job, stop: &StopFlag) ->
     if outcome.interrupted {
         return None;
     }
-    let [flow, neighbour @ ..] = outcome.measurement.streams.as_slice() else { return None };
-    let sent: u64 = flow.sent_bytes / u64::from(template.mss.max(1));
-    let retransmits = flow.retransmits.unwrap_or(0);
-    let rtt = percentile(&rtts_ms(flow), 0.95).unwrap_or(idle);
+    let (flow, neighbour) = outcome.measurement.streams.split_at_checked(own)?;
+    let sum = |of: &dyn Fn(&Stream) -> u64| flow.iter().map(of).sum::<u64>();
+    let sent = sum(&|stream| stream.sent_bytes / u64::from(template.mss.max(1)));
+    let retransmits = sum(&|stream| stream.retransmits.unwrap_or(0));
+    let rtts: Vec<f64> = flow.iter().flat_map(rtts_ms).collect();
+    let rtt = percentile(&rtts, 0.95).unwrap_or(idle);
     Some(Done {
-        goodput: flow.received_bytes as f64 * 8.0 / prepared.seconds,
-        settled: settled(flow, prepared.seconds),
+        goodput: sum(&|stream| stream.received_bytes) as f64 * 8.0 / prepared.seconds,
+        settled: flow.iter().map(|stream| settled(stream, prepared.seconds)).sum(),
         neighbour: neighbour.first().map(|flow| settled(flow, prepared.seconds)),
         queueing_ms: (rtt - idle).max(0.0),
         retransmitted: retransmits as f64 / (sent + retransmits).max(1) as f64,
@@ -176,14 +184,18 @@ impl Observer for Stopped<'_> {
 }
 
 /// The figures of each control.
-pub(super) fn controls(controls: &[Algorithm], jobs: &[Job], done: &[Done]) -> Vec<AdvisedControl> {
-    let of = |control: Algorithm, beside: bool, figure: &dyn Fn(&Done) -> f64| {
+pub(super) fn controls(
+    controls: &[NamedControl],
+    jobs: &[Job],
+    done: &[Done],
+) -> Vec<AdvisedControl> {
+    let of = |control: NamedControl, beside: bool, figure: &dyn Fn(&Done) -> f64| {
         let runs = jobs.iter().zip(done);
         let own = runs.filter(|(job, _)| job.control == control && job.beside_cubic == beside);
         range(&own.map(|(_, done)| figure(done)).collect::<Vec<f64>>())
     };
     // What the neighbour has without a newcomer, with the same seeds.
-    let solo = of(Algorithm::Cubic, false, &|done| done.settled).median;
+    let solo = of(Algorithm::Cubic.into(), false, &|done| done.settled).median;
     let harm = |done: &Done| {
         let left = done.neighbour.unwrap_or(solo);
         if solo > 0.0 { ((solo - left) / solo).max(0.0) } else { 0.0 }

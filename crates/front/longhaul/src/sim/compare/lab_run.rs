@@ -77,7 +77,7 @@ fn run(
     let sysctls = [("net.ipv4.tcp_ecn".to_owned(), if ecn { "1" } else { "0" }.to_owned())];
     let mut plan = Plan::pair(path, "cubic", &sysctls, true);
     // The kernel loads the module of a host's congestion control, or says that it has none.
-    let foreign = prepared.groups.iter().map(FlowGroup::control_name);
+    let foreign = prepared.groups.iter().map(FlowGroup::kernel_control);
     for (host, name) in plan.hosts.iter_mut().zip(foreign) {
         name.clone_into(&mut host.congestion);
     }
@@ -132,9 +132,9 @@ fn transfer(
         end: group.bytes.map_or(EndAfter::Seconds(seconds), |bytes| {
             EndAfter::Bytes(ByteCount::from_bytes(bytes.bytes().saturating_mul(group.count.into())))
         }),
-        streams: group.count,
-        congestion: Some(group.control_name().to_owned()),
-        rate: group.rate,
+        streams: group.connection_count(),
+        congestion: Some(group.kernel_control().to_owned()),
+        rate: group.connection_rate(),
         fq_rate: group.pacing,
         // The kernel doubles what is set, and half of it is window.
         window: group.window,

@@ -36,7 +36,7 @@ const fn hollow(shape: Shape) -> Marker {
 }
 
 /// The table.
-static STYLES: [ControlStyle; 17] = [
+static STYLES: [ControlStyle; 19] = [
     style("cubic", ["#0160c1", "#1983fb"], "none", filled(Shape::Circle)),
     style("bbr", ["#ad5010", "#d6743d"], "9 4", filled(Shape::Square)),
     style("bbr3", ["#4c1e01", "#f0b597"], "9 3 2 3", filled(Shape::Diamond)),
@@ -53,6 +53,8 @@ static STYLES: [ControlStyle; 17] = [
     style("yeah", ["#8e128e", "#fe99fb"], "6 3", hollow(Shape::Star)),
     style("hybla", ["#905b7a", "#b67f9e"], "2 3", filled(Shape::Circle)),
     style("fast", ["#193607", "#92fe4f"], "12 3 3 3", filled(Shape::Up)),
+    style("psockets", ["#71481d", "#fcd936"], "2 3", filled(Shape::Diamond)),
+    style("xcp", ["#434487", "#1daaa7"], "14 4", filled(Shape::Square)),
     style("own", ["#702337", "#f4839a"], "5 5", filled(Shape::Square)),
 ];
 

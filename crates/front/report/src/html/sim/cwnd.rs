@@ -5,7 +5,7 @@ use crate::axis::{Axis, COUNT, ELAPSED};
 use crate::html::drawing::{Area, line, polyline, rect, text};
 use crate::html::markup::Markup;
 use crate::html::plot::{Chart, ControlStyle, Entry, Values, Width, in_unit, legend};
-use record::{Measurement, Sample, SenderState, SimFlow, SimMoment, SimReport, Stream};
+use record::{Measurement, Sample, SenderState, SimFlow, SimMoment, SimReport};
 
 /// Flows that are drawn: the first of each group, then others.
 const MAX: usize = 6;
@@ -26,7 +26,7 @@ pub(super) fn draw(
 ) -> Option<Chart> {
     let panels: Vec<Panel<'_>> = shown(report)
         .into_iter()
-        .filter_map(|at| Panel::of(report, measurement.streams.get(at)?, trace, at))
+        .filter_map(|at| Panel::of(report.flows.get(at)?, measurement, trace))
         .collect();
     if panels.is_empty() {
         return None;
@@ -95,8 +95,10 @@ struct Panel<'a> {
 }
 
 impl<'a> Panel<'a> {
-    fn of(report: &'a SimReport, stream: &Stream, trace: &[SimMoment], at: usize) -> Option<Self> {
-        let flow = report.flows.get(at)?;
+    /// A flow by its first connection.
+    fn of(flow: &'a SimFlow, measurement: &Measurement, trace: &[SimMoment]) -> Option<Self> {
+        let stream = flow.streams(&measurement.streams).first()?;
+        let at = (flow.id as usize).checked_sub(1)?;
         let packets =
             |bytes: u64, sample: &Sample| bytes as f64 / f64::from(sample.mss_bytes.max(1));
         let samples = stream.sender.iter();
@@ -110,7 +112,8 @@ impl<'a> Panel<'a> {
     }
 
     fn name(&self) -> String {
-        format!("flow {}, {}", self.flow.id, self.flow.control)
+        let first = if self.flow.connections > 1 { ", its first connection" } else { "" };
+        format!("flow {}, {}{first}", self.flow.id, self.flow.control)
     }
 
     /// The states with a lane.

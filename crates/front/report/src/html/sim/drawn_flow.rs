@@ -13,16 +13,18 @@ pub(super) struct DrawnFlow<'a> {
     /// Its congestion control; of several together `other`.
     pub(super) control: &'a str,
     pub(super) flows: Vec<&'a SimFlow>,
-    pub(super) streams: Vec<&'a Stream>,
+    /// Of each flow.
+    pub(super) streams: Vec<&'a [Stream]>,
 }
 
 impl<'a> DrawnFlow<'a> {
     /// Every flow, or every group where there are too many flows; of too many groups, the last ones
     /// are one.
     pub(super) fn all(report: &'a SimReport, measurement: &'a Measurement) -> Vec<Self> {
-        let pairs: Vec<_> = report.flows.iter().zip(&measurement.streams).collect();
+        let pairs: Vec<_> =
+            report.flows.iter().map(|flow| (flow, flow.streams(&measurement.streams))).collect();
         let single = pairs.len() <= MAX;
-        let same = |one: &(&SimFlow, &Stream), other: &(&SimFlow, &Stream)| {
+        let same = |one: &(&SimFlow, &[Stream]), other: &(&SimFlow, &[Stream])| {
             !single && one.0.spec == other.0.spec
         };
         let mut drawn: Vec<Self> = pairs

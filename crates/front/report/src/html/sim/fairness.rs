@@ -21,7 +21,8 @@ pub(super) fn draw(
     if report.flows.len() < 2 {
         return None;
     }
-    let sets: Vec<_> = drawn.iter().map(|one| one.streams.clone()).collect();
+    let sets: Vec<_> =
+        drawn.iter().map(|one| one.streams.iter().copied().flatten().collect()).collect();
     let (edges, rates) = series::side_by_side(&sets);
     let steps = edges.len().checked_sub(1).filter(|steps| *steps > 0)?;
     let capacity = capacity(measurement);

@@ -14,7 +14,7 @@ use record::{Measurement, SimFlow, Stream};
 const NEAR: f64 = 40.0;
 
 /// Flows, with their streams.
-type Group<'a> = Vec<(&'a SimFlow, &'a Stream)>;
+type Group<'a> = Vec<(&'a SimFlow, &'a [Stream])>;
 
 /// Two flows, or the flows of two groups.
 struct Pair<'a> {
@@ -64,7 +64,7 @@ impl<'a> Pair<'a> {
 pub(super) fn draw(measurement: &Measurement, drawn: &[DrawnFlow<'_>]) -> Option<Chart> {
     let pair = Pair::of(drawn)?;
     let streams: [Vec<&Stream>; 2] =
-        pair.groups.each_ref().map(|group| group.iter().map(|one| one.1).collect());
+        pair.groups.each_ref().map(|group| group.iter().flat_map(|one| one.1).collect());
     let (edges, rates) = series::side_by_side(&streams);
     let [first, second] = rates.as_slice() else { return None };
     let (from_s, to_s) = pair.together();

@@ -5,6 +5,7 @@ use crate::axis::{COUNT, SHARE, readable};
 use crate::html::drawing::{Area, line, polyline, text};
 use crate::html::markup::Markup;
 use crate::html::plot::{Chart, ControlStyle, Entry, Scale, Values, Width, axis_titles, legend};
+use control::NamedControl;
 use model::{Payload, ResponseFunction, statistics};
 use record::{RunStatus, StudyPart, StudyRun};
 use std::collections::BTreeMap;
@@ -49,8 +50,7 @@ pub(super) fn draw(part: &StudyPart, runs: &[StudyRun]) -> Option<Chart> {
     let across = Scale::logarithmic([least, most].into_iter(), SHARE);
     let equation = |control: &str| -> Vec<(f64, f64)> {
         let at = |step: u32| least * (most / least).powf(f64::from(step) / f64::from(POINTS));
-        let function = ResponseFunction::by_name(control);
-        let of = |loss| Some((loss, function?.window(rtt_s?, loss)?));
+        let of = |loss| Some((loss, expected(control, rtt_s?, loss)?));
         (0..=POINTS).map(at).filter_map(of).collect()
     };
     let plot = Plot { curves: &curves, across, up, bdp };
@@ -59,10 +59,17 @@ pub(super) fn draw(part: &StudyPart, runs: &[StudyRun]) -> Option<Chart> {
     let chart = Chart::new(caption, values, |m, width| plot.draw(m, width, &equation));
     Some(chart.with_note(
         "Points: goodput times mean RTT, in packets, of the valid runs over the longest queue. Thin \
-         dashes without points: the equations of Reno (Mathis et al. 1997), CUBIC (RFC 9438), \
-         HighSpeed (RFC 3649) and Scalable (Kelly 2003). No window is longer than the path and its \
+         dashes without points: the equations of Reno (Mathis et al. 1997; PSockets: of all its \
+         connections), CUBIC (RFC 9438), HighSpeed (RFC 3649) and Scalable (Kelly 2003). No window is longer than the path and its \
          queue hold, whatever the equation.",
     ))
+}
+
+/// The mean window of all connections of a control by its equation, packets.
+fn expected(control: &str, rtt_s: f64, loss: f64) -> Option<f64> {
+    let control = NamedControl::by_name(control)?;
+    let one = ResponseFunction::by_name(control.algorithm().name())?.window(rtt_s, loss)?;
+    Some(one * f64::from(control.connections()))
 }
 
 struct Plot<'a> {
@@ -158,8 +165,7 @@ fn values(curves: &[Curve], rtt_s: Option<f64>) -> Values {
     let heads = ["control", "loss rate", "mean window, packets", "by the equation, packets"];
     let rows = curves.iter().flat_map(|curve| {
         curve.points.iter().map(move |(loss, window)| {
-            let equation = rtt_s
-                .and_then(|rtt_s| ResponseFunction::by_name(&curve.control)?.window(rtt_s, *loss));
+            let equation = rtt_s.and_then(|rtt_s| expected(&curve.control, rtt_s, *loss));
             vec![
                 curve.control.clone(),
                 readable(*loss, SHARE),

@@ -49,7 +49,7 @@ mod tests {
         SackBlocks, Segments, Sender, SenderConfig, WriteLimit,
     };
     use control::{Algorithm, CongestionControl, Controller};
-    use units::{ByteCount, Nanos, Rtt};
+    use units::{ByteCount, Nanos, Rtt, WindowChange};
 
     const MS: u64 = 1_000_000;
 
@@ -66,7 +66,8 @@ mod tests {
             sacks.push(block);
         }
         let (window, duplicate) = (1_000, PacketRun::default());
-        Acknowledgement { next, window, sacks, duplicate, marked: 0, sent: now, echo }
+        let granted = WindowChange::NONE;
+        Acknowledgement { next, window, sacks, duplicate, marked: 0, granted, sent: now, echo }
     }
 
     /// Ten packets whose acknowledgements do not come, up to the first one after the

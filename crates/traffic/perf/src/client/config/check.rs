@@ -166,6 +166,10 @@ impl ClientConfig {
                 _ => Ok(()),
             };
         }
+        if let Some(reason) = self.congestion.as_deref().and_then(control::simulated_only) {
+            let accepted = "one that the kernel has, such as cubic";
+            return wrong(Field::Congestion, &reason, accepted);
+        }
         if let Some(name) = self.congestion.as_ref().filter(|_| self.sends())
             && let Ok(socket) = Socket::new(Domain::IPV4, Type::STREAM, None)
         {
