@@ -2,15 +2,16 @@
 //! 2016), with the constants and the order of steps of Linux.
 //!
 //! The path is modelled by its bandwidth, the largest delivery rate of ten rounds, and
-//! its minimum RTT of ten seconds. Left out: the detection of policers, and the sender's
-//! queue below the socket.
+//! its minimum RTT of ten seconds. Left out: the sender's queue below the socket.
 
 mod phases;
+mod policer;
 
 use crate::aggregation::Aggregation;
 use crate::max_filter::MaxFilter;
 use crate::{Ack, Congestion, CongestionControl, INITIAL_WINDOW, Phase, RateSample, Reduction};
 use phases::{Cycle, FullPipe, ProbeRtt};
+use policer::Policer;
 use units::{BitRate, Nanos};
 
 /// Startup's gain: 2/ln 2, the least that doubles the rate each round.
@@ -69,6 +70,7 @@ pub struct Bbr {
     full_pipe: FullPipe,
     cycle: Cycle,
     probe_rtt: ProbeRtt,
+    policer: Policer,
     /// After idle time: the next acknowledgement is no reason for `ProbeRtt`.
     idle_restart: bool,
     /// In the first round of a recovery each packet delivered lets one be sent.
@@ -97,6 +99,7 @@ impl Bbr {
             full_pipe: FullPipe::default(),
             cycle: Cycle::new(seed),
             probe_rtt: ProbeRtt::default(),
+            policer: Policer::default(),
             idle_restart: false,
             conserving: false,
             phase: Phase::Open,
@@ -120,15 +123,26 @@ impl Bbr {
         match self.mode {
             BbrMode::Startup => (HIGH_GAIN, HIGH_GAIN),
             BbrMode::Drain => (DRAIN_GAIN, HIGH_GAIN),
-            BbrMode::ProbeBw => (self.cycle.gain(), CWND_GAIN),
+            BbrMode::ProbeBw => (self.cycle_gain(), CWND_GAIN),
             BbrMode::ProbeRtt => (1.0, 1.0),
         }
     }
 
-    /// That many BDPs, in packets.
-    fn bdp(&self, gain: f64) -> u64 {
+    /// The pacing gain while probing for bandwidth: none where that would only fill a policer's
+    /// bucket.
+    fn cycle_gain(&self) -> f64 {
+        if self.policer.rate().is_some() { 1.0 } else { self.cycle.gain() }
+    }
+
+    /// The bandwidth to send at, packets a second.
+    fn used_bandwidth(&self) -> f64 {
+        self.policer.rate().unwrap_or(self.bandwidth.max())
+    }
+
+    /// That many BDPs at a bandwidth, in packets.
+    fn bdp(&self, bandwidth: f64, gain: f64) -> u64 {
         let Some(min_rtt_ns) = self.min_rtt_ns() else { return INITIAL_WINDOW };
-        (gain * self.bandwidth.max() * min_rtt_ns as f64 / 1e9).ceil() as u64
+        (gain * bandwidth * min_rtt_ns as f64 / 1e9).ceil() as u64
     }
 
     /// A window, and what delayed acknowledgements and bursts need beyond it.
@@ -141,7 +155,7 @@ impl Bbr {
 
     /// Packets in flight that the model wants at a gain.
     fn inflight(&self, gain: f64) -> u64 {
-        self.with_bursts(self.bdp(gain))
+        self.with_bursts(self.bdp(self.bandwidth.max(), gain))
     }
 
     /// Packets of one burst: about 1 ms at the pacing rate.
@@ -177,7 +191,7 @@ impl Bbr {
             self.has_rtt = true;
             self.pacing = HIGH_GAIN * self.cwnd as f64 * 1e9 / srtt_ns.max(1_000) as f64;
         }
-        let rate = self.bandwidth.max() * gain * PACING_MARGIN;
+        let rate = self.used_bandwidth() * gain * PACING_MARGIN;
         if rate > 0.0 && (self.full_pipe.is_reached() || rate > self.pacing) {
             self.pacing = rate;
         }
@@ -186,13 +200,11 @@ impl Bbr {
     fn set_cwnd(&mut self, ack: &Ack, gain: f64) {
         let acked = ack.newly_delivered;
         if acked > 0 && !self.hold_in_recovery(ack) {
-            let extra = if self.full_pipe.is_reached() {
-                self.aggregation.extra(self.bandwidth.max())
-            } else {
-                0
-            };
-            let target = self.with_bursts(self.bdp(gain) + extra);
-            if self.full_pipe.is_reached() {
+            let bandwidth = self.used_bandwidth();
+            let is_full = self.full_pipe.is_reached();
+            let extra = if is_full { self.aggregation.extra(bandwidth) } else { 0 };
+            let target = self.with_bursts(self.bdp(bandwidth, gain) + extra);
+            if is_full {
                 self.cwnd = (self.cwnd + acked).min(target);
             } else if self.cwnd < target || ack.delivered < INITIAL_WINDOW {
                 self.cwnd += acked;
@@ -237,7 +249,8 @@ impl CongestionControl for Bbr {
     fn on_ack(&mut self, ack: &Ack) {
         if let Some(rate) = &ack.rate {
             self.update_bandwidth(ack.delivered, rate);
-            let window = (self.cwnd, self.bandwidth.max());
+            self.update_policer(ack, rate);
+            let window = (self.cwnd, self.used_bandwidth());
             self.aggregation.update(ack.now, ack.newly_delivered, window, self.round_start);
             self.update_cycle(ack);
             self.check_full_pipe(rate);
@@ -269,6 +282,7 @@ impl CongestionControl for Bbr {
 
     fn undo(&mut self, _now: Nanos) {
         self.full_pipe.restart();
+        self.policer.forget();
     }
 
     fn on_idle_end(&mut self, now: Nanos, _idle_ns: u64, _timeouts: u32) {

@@ -117,7 +117,7 @@ impl Bbr {
         }
         let min_rtt_ns = self.min_rtt_ns().unwrap_or(0);
         let full_length = ack.now.nanos_since(self.cycle.since) > min_rtt_ns;
-        let gain = self.cycle.gain();
+        let gain = self.cycle_gain();
         let is_over = if gain > 1.0 {
             let reached = ack.prior_in_flight >= self.inflight(gain);
             full_length && (ack.newly_lost > 0 || reached)
@@ -143,6 +143,14 @@ impl Bbr {
             self.ssthresh = Some(self.inflight(1.0));
         }
         if self.mode == BbrMode::Drain && ack.in_flight <= self.inflight(1.0) {
+            self.begin_probing(ack.now);
+        }
+    }
+
+    pub(super) fn update_policer(&mut self, ack: &Ack, rate: &RateSample) {
+        let is_probing = self.mode == BbrMode::ProbeBw;
+        let about = (self.round_start, rate.app_limited, is_probing);
+        if self.policer.on_ack(ack, self.mss, about) {
             self.begin_probing(ack.now);
         }
     }

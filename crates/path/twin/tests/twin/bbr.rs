@@ -1,9 +1,10 @@
 //! BBR against the figures of its paper.
 
-use crate::arrange::{bottleneck, goodput_share, peak_queue, scenario};
+use crate::arrange::{MSS, bottleneck, goodput_share, peak_queue, scenario};
 use control::Algorithm;
-use link::{LinkConfig, Loss};
+use link::{LinkConfig, Loss, TokenBucket};
 use record::Sample;
+use units::{BitRate, ByteCount};
 
 #[test]
 fn bbr_fills_the_path_up_to_a_loss_of_five_percent_where_cubic_does_not() {
@@ -62,4 +63,27 @@ fn probe_rtt_leaves_four_packets_in_flight_every_ten_seconds() {
     assert_eq!(phases.len(), 3, "{phases:?}");
     let gaps: Vec<f64> = phases.windows(2).map(|pair| pair[1] - pair[0]).collect();
     assert!(gaps.iter().all(|gap| (9.9..10.8).contains(gap)), "{phases:?}");
+}
+
+#[test]
+fn behind_a_policer_it_holds_the_policers_rate() {
+    // A fifth of the link's rate, after a bucket of 1 MiB: without the detection, which needs two
+    // intervals of four rounds, 17 % are lost.
+    let (forward, reverse) = bottleneck(100, 100, 1.0);
+    let policer = Some(TokenBucket {
+        rate: BitRate::from_bps(20_000_000),
+        burst: ByteCount::from_bytes(1 << 20),
+    });
+    let forward = LinkConfig { policer, ..forward };
+    let outcome = twin::run(&scenario((forward, reverse), Algorithm::Bbr, 60));
+    let samples = &outcome.measurement.streams[0].sender;
+    let at = |t_s: f64| samples.iter().find(|sample| sample.t_s >= t_s).unwrap();
+    let lost = |from: &Sample, to: &Sample| {
+        let acked = (to.acked_bytes - from.acked_bytes) / MSS;
+        (to.retransmits - from.retransmits) as f64 / acked as f64
+    };
+    let (began, end) = (at(0.5), samples.last().unwrap());
+    assert!(lost(began, end) < 0.13, "{:.3}", lost(began, end));
+    let share = goodput_share(&outcome, 20, 10.0, 60.0);
+    assert!(share > 0.85, "{share:.3}");
 }

@@ -145,12 +145,12 @@ const DIGESTS: [&str; 13] = [
     "a2db11ca87bc1881", // bbr3, policer, reordering
     "64b694d4b5bf9c62", // cubic and reno, fq-codel with ECN
     "015e19d46cc46db3", // on and off, red, exponential jitter
-    "09ead3e58bfee6b5", // pie, pareto jitter, clustered loss
+    "083d46eb99e4a034", // pie, pareto jitter, clustered loss
     "5fa63c5f91986fc5", // schedule, datagrams, pauses, autotuning
     "4634d6dba140ae85", // udt and a fixed rate, outages, copies, bit errors
     "469a5c7a7c560129", // trains at 2 Gbit/s
     "3ac49fbfb2ddda09", // single packets at 2 Gbit/s
-    "c3181b4c6890df4a", // every control in Linux's arithmetic
+    "14d5e5abb6136e60", // every control in Linux's arithmetic
     "64746ee8a6d9baa4", // every control by its paper
 ];
 
