@@ -114,8 +114,9 @@ pub(super) const STUDY: BuiltIn = BuiltIn {
             name: "xcp",
             published: Published::Nothing,
             expected: Expected::By {
-                text: "XCP with its router keeps the link full, with a short queue and hardly a \
-                       drop, whatever the round trip and the number of flows",
+                text: "XCP with its router keeps the link full, whatever the round trip and the \
+                       number of flows, without a drop; here: 95 %, and a mean queue of at most \
+                       5 ms or a twentieth of the RTT",
                 source: "Katabi, Handley and Rohrs, Congestion Control for High Bandwidth-Delay \
                          Product Networks, SIGCOMM 2002, section 5",
             },

@@ -33,7 +33,7 @@ pub(super) fn result(prepared: &Prepared, path: PathReport, outcome: Outcome) ->
     "simulator".clone_into(&mut measurement.spec.target);
     measurement.notes.push("simulated in virtual time: no packet was sent".to_owned());
     let flows = flows(prepared, &measurement, &truth);
-    let notes = notes(ended, seconds, packets);
+    let notes = notes(prepared, ended, seconds, packets);
     let report = SimReport {
         schema: SIM_SCHEMA.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -247,17 +247,19 @@ fn rate(bytes: u64, seconds: f64) -> BitRate {
     if time.is_zero() { BitRate::ZERO } else { BitRate::of(ByteCount::from_bytes(bytes), time) }
 }
 
-fn notes(ended: SimEnd, seconds: f64, packets: u64) -> Vec<String> {
-    let note = match ended {
-        SimEnd::Complete => return Vec::new(),
-        SimEnd::Interrupted => format!("interrupted after {seconds:.1} s of simulated time"),
-        SimEnd::PacketLimit => {
-            format!(
-                "ended after {seconds:.1} s, with {packets} packets: the most that it may carry"
-            )
-        }
+fn notes(prepared: &Prepared, ended: SimEnd, seconds: f64, packets: u64) -> Vec<String> {
+    let end = match ended {
+        SimEnd::Complete => None,
+        SimEnd::Interrupted => Some(format!("interrupted after {seconds:.1} s of simulated time")),
+        SimEnd::PacketLimit => Some(format!(
+            "ended after {seconds:.1} s, with {packets} packets: the most that it may carry"
+        )),
     };
-    vec![note]
+    // The finding takes all flows for connections over one path.
+    let differ = prepared.groups.iter().any(|group| !group.delay.is_zero()).then(|| {
+        "flows have round trips of their own, which the finding takes for queueing delay".to_owned()
+    });
+    end.into_iter().chain(differ).collect()
 }
 
 /// One flow: which control is best here; several: whether a kernel does the same.

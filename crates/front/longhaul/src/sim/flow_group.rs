@@ -273,7 +273,9 @@ fn counted(text: &str) -> Result<(u32, &str), Problem> {
     let Some((number, name)) = text.split_at_checked(digits).filter(|_| digits > 0) else {
         return Ok((1, text));
     };
-    let name = name.strip_prefix(['x', 'X']).unwrap_or(name);
+    // 4xcp are four flows with XCP.
+    let times = name.strip_prefix(['x', 'X']).filter(|_| NamedControl::by_name(name).is_none());
+    let name = times.unwrap_or(name);
     match number.parse() {
         Ok(count) if (1..=MAX_FLOWS).contains(&count) => Ok((count, name)),
         _ => Err(wrong(
@@ -319,6 +321,10 @@ mod tests {
         assert_eq!(connections[3].start, Duration::from_micros(30_000_600));
         assert_eq!(connections[0].limit.after, Some(Duration::from_secs(60)));
         assert!(FlowGroup::parse("cubic").unwrap().is_unlimited());
+        for text in ["4xcp", "4xxcp"] {
+            let group = FlowGroup::parse(text).unwrap();
+            assert_eq!((group.count, group.control), (4, Some(Algorithm::Xcp.into())));
+        }
         for text in [
             "cubic",
             "psockets:3,stop=2s",

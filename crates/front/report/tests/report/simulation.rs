@@ -143,7 +143,7 @@ fn two_flows_have_a_phase_plot_and_more_are_stacked() {
         "own",
     ]);
     assert_eq!(balanced(&many), Ok(()));
-    assert!(many.contains(">3 other flows</text>") && many.contains("6 of 10 flows are shown"));
+    assert!(many.contains(">5 other flows</text>") && many.contains("6 of 12 flows are shown"));
     assert!(page(&[HOSTILE, "cubic"]).contains("cc-other"));
 }
 
