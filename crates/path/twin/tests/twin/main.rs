@@ -13,6 +13,7 @@ mod hosts;
 mod l4s;
 mod limits;
 mod own;
+mod pushed;
 mod recovery;
 mod response;
 mod saturation;
