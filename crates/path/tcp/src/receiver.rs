@@ -181,6 +181,10 @@ impl Receiver {
         if fresh == 0 {
             return;
         }
+        // Linux acknowledges each packet while the window opens, and so announces it.
+        if self.window.on_arrival(fresh) {
+            self.quick = self.quick.max(1);
+        }
         if run.start <= self.next {
             self.pushed |= segments.pushed;
         }
@@ -284,7 +288,7 @@ impl Receiver {
         }
         self.window.on_read(now, self.read);
         // What was pushed is acknowledged as soon as the application has read everything, for the
-        // sender may be waiting (Linux's tcp_cleanup_rbuf).
+        // sender may be waiting for that.
         self.due |= self.pushed && self.read == self.next;
         // A window update, when the window can be doubled (RFC 9293 section 3.8.6.2.2;
         // Linux's tcp_cleanup_rbuf).

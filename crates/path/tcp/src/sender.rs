@@ -302,7 +302,7 @@ impl<C: CongestionControl> Sender<C> {
 
     /// Whether the last packet of a burst has PSH: where it is the last that the application has
     /// written, be that the end of a write or where the writer waits for room; and in any burst
-    /// of several packets, as measured with Linux 6.1.
+    /// of several packets, as captures of Linux 6.18 show.
     fn pushes(&self, run: PacketRun) -> bool {
         //= https://www.rfc-editor.org/rfc/rfc9293#section-3.9.1.2
         //# MUST set the PSH bit in the last buffered segment (i.e., when there is no more queued

@@ -146,7 +146,7 @@ const DIGESTS: [&str; 13] = [
     "f6216a568f5ac881", // cubic and reno, fq-codel with ECN
     "b5a08afa456be559", // on and off, red, exponential jitter
     "500185dc09ddb486", // pie, pareto jitter, clustered loss
-    "59c72375ab2b5c36", // schedule, datagrams, pauses, autotuning
+    "af7d44bf7354047d", // schedule, datagrams, pauses, autotuning
     "227917bea3e4a450", // udt and a fixed rate, outages, copies, bit errors
     "c665021daf023c55", // trains at 2 Gbit/s
     "7618771714ab1c10", // single packets at 2 Gbit/s
