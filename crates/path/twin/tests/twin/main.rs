@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "in a test an unwrap is an assertion")]
 
+mod acknowledgements;
 mod any;
 mod arrange;
 mod bbr;
@@ -13,7 +14,6 @@ mod hosts;
 mod l4s;
 mod limits;
 mod own;
-mod pushed;
 mod recovery;
 mod response;
 mod saturation;
