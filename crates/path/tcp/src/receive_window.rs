@@ -8,7 +8,7 @@ pub enum WindowSize {
     /// Fixed (half of `SO_RCVBUF` as set by the application, doubled by the kernel).
     Fixed(ByteCount),
     /// Begins at 64 KiB and follows twice what the application reads a round trip, up to
-    /// this (half of `tcp_rmem`'s third value).
+    /// this (half of `tcp_rmem`'s third value). It opens by two packets for each that arrives.
     Auto(ByteCount),
 }
 
@@ -16,10 +16,15 @@ pub enum WindowSize {
 const INITIAL_BYTES: u64 = 65_536;
 /// Packets on top of twice what was read.
 const MARGIN: u64 = 16;
+/// Packets by which the window opens for each that arrives, as captures of Linux 6.18 show.
+const OPENS_BY: u64 = 2;
 
 /// The window, in packets.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ReceiveWindow {
+    /// What it is to become.
+    target: u64,
+    /// What it is.
     size: u64,
     most: Option<u64>,
     rtt: ReceiverRtt,
@@ -41,6 +46,7 @@ impl ReceiveWindow {
             }
         };
         ReceiveWindow {
+            target: size,
             size,
             most,
             rtt: ReceiverRtt::default(),
@@ -53,6 +59,13 @@ impl ReceiveWindow {
     /// The most that may be unread or on its way, packets.
     pub(crate) const fn size(&self) -> u64 {
         self.size
+    }
+
+    /// Packets arrived that were not there before. Returns true while the window opens.
+    pub(crate) fn on_arrival(&mut self, packets: u64) -> bool {
+        let opens = self.size < self.target;
+        self.size = self.target.min(self.size + OPENS_BY * packets);
+        opens
     }
 
     /// A segment that echoes an acknowledgement sent at `echo`; `all_read`: the application
@@ -79,7 +92,7 @@ impl ReceiveWindow {
             // the last round trip once more, for it comes a round trip late.
             let window = 2 * copied + MARGIN;
             let growth = window * (copied - self.most_read) / self.most_read.max(1);
-            self.size = self.size.max((window + 2 * growth).min(most));
+            self.target = self.target.max((window + 2 * growth).min(most));
             self.most_read = copied;
         }
         self.since = now;
@@ -139,6 +152,23 @@ mod tests {
         assert_eq!(rtt.estimate_ns, 45 * TICK_NS, "the same echo");
         rtt.sample(ms(70), ms(60), false);
         assert_eq!(rtt.estimate_ns, 10 * TICK_NS);
+    }
+
+    #[test]
+    fn an_autotuned_window_opens_by_two_packets_for_each_that_arrives() {
+        let auto = WindowSize::Auto(ByteCount::from_bytes(1 << 20));
+        let mut window = ReceiveWindow::new(auto, 1_000);
+        assert!(!window.on_arrival(1) && window.size() == 65);
+        window.on_rtt(ms(40), ms(1), true);
+        window.on_read(ms(40), 40);
+        // Twice what was read and 16, and twice the growth beyond half of the first window.
+        assert_eq!((window.target, window.size()), (96 + 2 * (96 * 8 / 32), 65));
+        assert!(window.on_arrival(3) && window.size() == 71);
+        assert!(window.on_arrival(100) && window.size() == 144);
+        assert!(!window.on_arrival(1) && window.size() == 144);
+
+        let mut fixed = ReceiveWindow::new(WindowSize::Fixed(ByteCount::from_bytes(9_000)), 1_000);
+        assert!(!fixed.on_arrival(1) && fixed.size() == 9);
     }
 
     #[test]

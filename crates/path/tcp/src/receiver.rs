@@ -50,6 +50,8 @@ pub struct Receiver {
     edge: u64,
     /// Packets that arrived in order since the last acknowledgement.
     pending: u64,
+    /// One of them has PSH.
+    pushed: bool,
     /// An acknowledgement is due at once.
     due: bool,
     /// The delayed one's time.
@@ -87,6 +89,7 @@ impl Receiver {
             edge: window.size(),
             window,
             pending: 0,
+            pushed: false,
             due: false,
             delayed: None,
             quick: QUICK,
@@ -185,6 +188,13 @@ impl Receiver {
         if fresh == 0 {
             return;
         }
+        // Linux acknowledges each packet while the window opens, and so announces it.
+        if self.window.on_arrival(fresh) {
+            self.quick = self.quick.max(1);
+        }
+        if run.start <= self.next {
+            self.pushed |= segments.pushed;
+        }
         if run.start <= self.next && self.beyond.is_empty() {
             self.advance(run.end);
         } else {
@@ -231,6 +241,7 @@ impl Receiver {
         }
         self.quick = self.quick.saturating_sub(1);
         self.pending = 0;
+        self.pushed = false;
         self.delayed = None;
         self.compression.on_acknowledgement();
         self.edge = self.edge.max(self.window_end());
@@ -284,6 +295,9 @@ impl Receiver {
             self.read_at = again;
         }
         self.window.on_read(now, self.read);
+        // What was pushed is acknowledged as soon as the application has read everything, for the
+        // sender may be waiting for that.
+        self.due |= self.pushed && self.read == self.next;
         // A window update, when the window can be doubled (RFC 9293 section 3.8.6.2.2;
         // Linux's tcp_cleanup_rbuf).
         let advertised = self.window();
@@ -334,5 +348,67 @@ impl Receiver {
         } else {
             old
         };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::{BitRate, ByteCount};
+
+    const MS: u64 = 1_000_000;
+
+    /// A receiver without quick acknowledgements left, which expects `QUICK`.
+    fn receiver(reader: Reader) -> Receiver {
+        let window = WindowSize::Fixed(ByteCount::from_bytes(1 << 20));
+        let mut receiver = Receiver::new(ReceiverConfig { mss: 1_000, window, reader });
+        for packet in 0..u64::from(QUICK) {
+            arrive(&mut receiver, Nanos(0), packet..packet + 1, false);
+        }
+        receiver
+    }
+
+    /// What it acknowledges at once of these packets.
+    fn arrive(
+        receiver: &mut Receiver,
+        now: Nanos,
+        packets: std::ops::Range<u64>,
+        pushed: bool,
+    ) -> Option<u64> {
+        let run = PacketRun::new(packets.start, packets.end);
+        let (sent, echo) = (now, Nanos(0));
+        let segments = Segments { run, sent, echo, retransmission: false, pushed };
+        receiver.on_segments(now, &segments, false);
+        receiver.acknowledge(now).map(|acknowledgement| acknowledgement.next)
+    }
+
+    #[test]
+    fn a_single_packet_waits_for_another_one_unless_it_was_pushed() {
+        let mut receiver = receiver(Reader::Immediate);
+        let now = Nanos(MS);
+        assert_eq!(arrive(&mut receiver, now, 16..17, false), None);
+        assert_eq!(receiver.next_timeout(), Some(now.plus_nanos(DELAY_NS)));
+        assert_eq!(arrive(&mut receiver, now, 17..18, false), Some(18));
+        assert_eq!(arrive(&mut receiver, now, 18..19, true), Some(19));
+        assert_eq!(receiver.next_timeout(), None);
+        assert_eq!(arrive(&mut receiver, now, 19..20, false), None, "that was acknowledged");
+    }
+
+    #[test]
+    fn a_pushed_packet_is_acknowledged_when_it_was_read() {
+        let rate = BitRate::from_bps(1_000_000);
+        let reader = Reader::Rate { rate, block: ByteCount::from_bytes(1_000) };
+        let mut receiver = receiver(reader);
+        while let Some(at) = receiver.next_timeout() {
+            receiver.on_timeout(at);
+        }
+        // A packet takes 8 ms to be read; the first is read at once.
+        let now = Nanos(150 * MS);
+        assert_eq!(arrive(&mut receiver, now, 16..17, true), Some(17));
+        assert_eq!(arrive(&mut receiver, now, 17..18, true), None);
+        let later = now.plus_nanos(8 * MS);
+        assert_eq!(receiver.next_timeout(), Some(later));
+        receiver.on_timeout(later);
+        assert_eq!(receiver.acknowledge(later).map(|one| one.next), Some(18));
     }
 }

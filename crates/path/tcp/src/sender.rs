@@ -271,7 +271,13 @@ impl<C: CongestionControl> Sender<C> {
             Probe::Window => {
                 let una = self.board.una();
                 let run = PacketRun::new(una, una);
-                Some(Segments { run, sent: now, echo: self.echo, retransmission: false })
+                Some(Segments {
+                    run,
+                    sent: now,
+                    echo: self.echo,
+                    retransmission: false,
+                    pushed: false,
+                })
             }
             Probe::Tail => {
                 let nxt = self.board.nxt();
@@ -303,7 +309,18 @@ impl<C: CongestionControl> Sender<C> {
             self.restart_retransmission_timer(now);
         }
         self.timers.sent = true;
-        Segments { run, sent: now, echo: self.echo, retransmission }
+        let pushed = self.pushes(run);
+        Segments { run, sent: now, echo: self.echo, retransmission, pushed }
+    }
+
+    /// Whether the last packet of a burst has PSH: where it is the last that the application has
+    /// written, be that the end of a write or where the writer waits for room; and in any burst
+    /// of several packets, as captures of Linux 6.18 show.
+    fn pushes(&self, run: PacketRun) -> bool {
+        //= https://www.rfc-editor.org/rfc/rfc9293#section-3.9.1.2
+        //# MUST set the PSH bit in the last buffered segment (i.e., when there is no more queued
+        //# data to be sent) (MUST-61).
+        run.end == self.buffer.written() || run.len() > 1
     }
 
     /// Nothing more can be sent for now.

@@ -17,13 +17,16 @@ pub struct Segments {
     pub echo: Nanos,
     /// They were sent before.
     pub retransmission: bool,
+    /// The last of them has PSH: the sender may have nothing to send after it for a while
+    /// (RFC 9293 section 3.9.1.2).
+    pub pushed: bool,
 }
 
 impl Segments {
-    /// Some of them: what reached the receiver together.
+    /// Some of them: what reached the receiver together. PSH stays with the last packet.
     #[must_use]
     pub const fn part(self, run: PacketRun) -> Self {
-        Segments { run, ..self }
+        Segments { run, pushed: self.pushed && run.end == self.run.end, ..self }
     }
 }
 
@@ -70,5 +73,21 @@ impl SackBlocks {
     #[must_use]
     pub fn as_slice(&self) -> &[PacketRun] {
         &self.blocks[..self.count]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn psh_stays_with_the_last_packet() {
+        let run = PacketRun::new(4, 8);
+        let (sent, echo) = (Nanos(1), Nanos(0));
+        let burst = Segments { run, sent, echo, retransmission: false, pushed: true };
+        assert!(!burst.part(PacketRun::new(4, 7)).pushed);
+        assert!(burst.part(PacketRun::new(7, 8)).pushed);
+        let single = Segments { pushed: false, ..burst };
+        assert!(!single.part(run).pushed);
     }
 }
