@@ -8,12 +8,12 @@ use units::{BitRate, ByteCount, Nanos};
 
 /// When packets left and when their acknowledgements came.
 #[derive(Default)]
-struct Seen {
+struct Trace {
     sent: Vec<Segments>,
     acknowledged: Vec<(Nanos, Acknowledgement)>,
 }
 
-impl Observer for Seen {
+impl Observer for Trace {
     fn data(&mut self, _: Nanos, host: Host, _: u32, segments: &Segments, _: bool) {
         if host == Host::Sending {
             self.sent.push(*segments);
@@ -34,13 +34,13 @@ fn the_end_of_a_write_is_acknowledged_at_once() {
     let rate = BitRate::from_bps(3 * MSS * 8 * 20);
     let block = ByteCount::from_bytes(3 * MSS);
     scenario.connections[0].application = Application::Rate { rate, block };
-    let mut seen = Seen::default();
-    let outcome = twin::run_observed(&scenario, &mut seen);
+    let mut trace = Trace::default();
+    let outcome = twin::run_observed(&scenario, &mut trace);
     let written: Vec<&Segments> =
-        seen.sent.iter().filter(|one| one.run.end.is_multiple_of(3)).collect();
+        trace.sent.iter().filter(|one| one.run.end.is_multiple_of(3)).collect();
     assert!(written.len() > 70 && outcome.senders[0].retransmits == 0);
     for end in written.iter().take(70) {
-        let came = seen.acknowledged.iter().find(|(_, what)| what.next >= end.run.end).unwrap();
+        let came = trace.acknowledged.iter().find(|(_, what)| what.next >= end.run.end).unwrap();
         assert!(end.pushed && came.0 <= end.sent.plus(ms(21)), "{end:?} by {came:?}");
     }
 }
@@ -49,10 +49,10 @@ fn the_end_of_a_write_is_acknowledged_at_once() {
 fn each_packet_is_acknowledged_while_the_window_opens() {
     let mut scenario = scenario(bottleneck(10, 100, 4.0), Algorithm::Cubic, 2);
     scenario.connections[0].window = WindowSize::Auto(ByteCount::from_bytes(16 << 20));
-    let mut seen = Seen::default();
-    let outcome = twin::run_observed(&scenario, &mut seen);
+    let mut trace = Trace::default();
+    let outcome = twin::run_observed(&scenario, &mut trace);
     assert_eq!(outcome.senders[0].retransmits, 0);
-    let steps = seen.acknowledged.windows(2).map(|pair| {
+    let steps = trace.acknowledged.windows(2).map(|pair| {
         let [before, after] = [&pair[0].1, &pair[1].1];
         (after.next - before.next, after.window.saturating_sub(before.window))
     });
