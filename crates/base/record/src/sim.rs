@@ -49,7 +49,7 @@ pub struct SimReport {
     pub jain: Option<f64>,
     /// The bottleneck of the data.
     pub bottleneck: SimBottleneck,
-    /// What limited all flows together.
+    /// What limited all flows together; no limit where they differ in when or how much they send.
     pub finding: Finding,
     /// Remarks.
     pub notes: Vec<String>,
@@ -150,7 +150,8 @@ pub struct SimBottleneck {
     pub queue_p95_bytes: ByteCount,
     /// The longest queue, bytes.
     pub queue_peak_bytes: ByteCount,
-    /// Time in which it sends the median queue, in ms; `None` with an unlimited rate.
+    /// Median time in which it sends its queue, at its rate then, in ms; `None` where it has no rate, or
+    /// that of a recorded link.
     pub queue_median_ms: Option<f64>,
     /// Time in which it sends the 95th percentile, in ms.
     pub queue_p95_ms: Option<f64>,

@@ -2,6 +2,7 @@
 //! bottleneck's queue.
 
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
 /// The state of a sender within an interval: repairing a loss if it was at any time, else that at
 /// the interval's end. Those of Linux's `tcp_ca_state`, with slow start told apart (RFC 5681, section
@@ -66,6 +67,8 @@ pub struct SimMoment {
     pub to_ms: u64,
     /// Bytes in the bottleneck's queue at its end.
     pub queue_bytes: u64,
+    /// The time in which the link sends them, at its rate then; `None` where it has no rate.
+    pub queue_time: Option<Duration>,
     /// The state of each flow's sender, in the order of the measurement's streams.
     pub states: Vec<SenderState>,
 }

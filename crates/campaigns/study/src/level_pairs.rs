@@ -206,6 +206,11 @@ impl Sample {
         let mean = statistics::mean(&logarithms);
         Sample { runs: u32::try_from(rates.len()).unwrap_or(u32::MAX), logarithms, mean, missing }
     }
+
+    /// Whether its runs differ at all.
+    fn has_spread(&self) -> bool {
+        self.logarithms.windows(2).any(|pair| pair.first() != pair.last())
+    }
 }
 
 struct Cells<'a> {
@@ -251,7 +256,9 @@ impl Cells<'_> {
             Some(_) => self.unlike(&both),
         };
         let test = statistics::welch(&samples[1].logarithms, &samples[0].logarithms, CONFIDENCE)
-            .filter(|_| no_ratio.is_none());
+            .filter(|_| no_ratio.is_none())
+            // What repeats exactly, as a simulation without chance does, is no sample of anything.
+            .filter(|_| samples.iter().any(|sample| sample.has_spread()));
         let ratio = ratio.filter(|_| no_ratio.is_none());
         let comparison = LevelComparison {
             at: Some(self.values(&both[0], &factor.others)),

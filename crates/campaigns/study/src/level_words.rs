@@ -41,6 +41,9 @@ impl Named {
         let Some([low, high]) = known.interval else {
             return match known.runs {
                 Some([1, 1]) => format!("{claim}; one run each, so there is no interval"),
+                Some([first, second]) if first > 1 && second > 1 => {
+                    format!("{claim}; the runs of each repeat exactly, so there is no interval")
+                }
                 Some([first, second]) => {
                     format!("{claim}; {first} and {second} runs, too few for an interval")
                 }

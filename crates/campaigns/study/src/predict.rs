@@ -10,7 +10,7 @@ use model::Payload;
 use record::{Direction, Protocol};
 use std::time::Duration;
 use topology::PathSpec;
-use units::{BitRate, ByteCount, LossRatio};
+use units::{BitRate, ByteCount, LossRatio, Rtt};
 
 /// A predicted goodput, with its equation.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,6 +32,9 @@ const ETHERNET_MTU: u32 = 1_500;
 const UDT_HEADERS: u32 = 44;
 /// IP and UDP headers of a datagram over IPv4, in bytes.
 const UDP_HEADERS: u64 = 28;
+
+/// The least RTT that Prague's growth counts with.
+const PRAGUE_RTT: Rtt = Rtt::from_micros(25_000);
 
 impl Test {
     /// The goodput of a test of one flow: the least of what the link carries, what is offered,
@@ -150,10 +153,12 @@ impl Test {
         for (rate, equation) in self.buffered(flow) {
             add(rate, equation);
         }
-        if let Some((name, rate)) = self.under_loss(flow, path, &payload) {
+        if let Some(loss) = self.loss.filter(|loss| self.rtt_known && loss.fraction() > 0.0) {
+            // Without the control's equation nothing is known of it: the link's rate is no prediction.
+            let rate = under_loss(flow, loss, path, &payload)?;
             let streams = self.streams_in_all(flow);
             let all = rate.scaled(f64::from(streams));
-            add(all, format!("{streams} x {name} = {all}"));
+            add(all, format!("{streams} x {} at a loss of {loss} = {all}", flow.congestion()));
         }
         least
     }
@@ -192,24 +197,27 @@ impl Test {
         let last = set.rfind(|one| one.name == name && is_of_side(one.side))?;
         crate::value::buffer_limit(&last.value)
     }
+}
 
-    fn under_loss(
-        &self,
-        flow: &Traffic,
-        path: &PathSpec,
-        payload: &Payload,
-    ) -> Option<(String, BitRate)> {
-        let loss: LossRatio = self.loss.filter(|_| self.rtt_known)?;
-        let mss = ByteCount::from_bytes(u64::from(payload.mss()?));
-        let (rtt, name) = (path.rtt(), flow.congestion());
-        let control = NamedControl::by_name(name)?;
-        let rate = match control.algorithm() {
-            Algorithm::Cubic => model::cubic(mss, rtt, loss),
-            Algorithm::NewReno => model::mathis(mss, rtt, loss)
-                .map(|rate| rate.scaled(f64::from(control.connections()))),
-            Algorithm::Bbr => path.rate().and_then(|rate| model::bbr(payload.goodput(rate)?, loss)),
-            _ => None,
-        }?;
-        Some((format!("{name} at a loss of {loss}"), rate))
+/// The goodput of one stream under random loss; `None` without an equation of its congestion control.
+fn under_loss(
+    flow: &Traffic,
+    loss: LossRatio,
+    path: &PathSpec,
+    payload: &Payload,
+) -> Option<BitRate> {
+    let mss = ByteCount::from_bytes(u64::from(payload.mss()?));
+    let rtt = path.rtt();
+    let control = NamedControl::by_name(flow.congestion())?;
+    match control.algorithm() {
+        Algorithm::Cubic => model::cubic(mss, rtt, loss),
+        // Prague halves its window at a loss and grows as Reno does (draft-briscoe-iccrg-prague-
+        // congestion-control-04, sections 2.4.2 and 2.4.4), with an RTT of 25 ms at least.
+        Algorithm::Prague if rtt >= PRAGUE_RTT => model::mathis(mss, rtt, loss),
+        Algorithm::NewReno => {
+            model::mathis(mss, rtt, loss).map(|rate| rate.scaled(f64::from(control.connections())))
+        }
+        Algorithm::Bbr => path.rate().and_then(|rate| model::bbr(payload.goodput(rate)?, loss)),
+        _ => None,
     }
 }

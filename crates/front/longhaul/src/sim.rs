@@ -31,6 +31,7 @@ mod compare;
 mod event;
 mod figures;
 mod flow_group;
+mod found;
 mod path_report;
 mod plan;
 mod plan_programs;

@@ -2,7 +2,9 @@
 
 use super::SimResult;
 use super::flow_group::FlowGroup;
+use super::found::{self, Sending};
 use super::prepared::Prepared;
+use link::{Rate, Schedule, TokenBucket};
 use model::statistics::percentile;
 use record::{
     CommandHost, Measurement, NextCommand, PathReport, SIM_SCHEMA, SenderLimit, SimBottleneck,
@@ -11,7 +13,7 @@ use record::{
 use std::time::Duration;
 use tcp::LimitTimes;
 use twin::{ConnectionConfig, Outcome, TruthInterval};
-use units::{BitRate, ByteCount};
+use units::{BitRate, ByteCount, Nanos, nanos};
 
 /// The name of the simulator, for documents that name a peer.
 const PEER: &str = "longhaul's simulator";
@@ -23,7 +25,10 @@ pub(super) fn result(prepared: &Prepared, path: PathReport, outcome: Outcome) ->
         (_, true) => SimEnd::PacketLimit,
         _ => SimEnd::Complete,
     };
-    let bottleneck = bottleneck(&path, &outcome);
+    let queueing = |interval: &TruthInterval| queueing(&prepared.links[0], interval);
+    let trace: Vec<SimMoment> =
+        outcome.truth.iter().map(|one| moment(one, queueing(one))).collect();
+    let bottleneck = bottleneck(&outcome, &trace);
     let seconds = outcome.measurement.spec.seconds;
     let packets = outcome.packets;
     let link = path.asked.link.clone();
@@ -33,6 +38,7 @@ pub(super) fn result(prepared: &Prepared, path: PathReport, outcome: Outcome) ->
     "simulator".clone_into(&mut measurement.spec.target);
     measurement.notes.push("simulated in virtual time: no packet was sent".to_owned());
     let flows = flows(prepared, &measurement, &truth);
+    let finding = found::of(&measurement, &sending(prepared, &measurement));
     let notes = notes(prepared, ended, seconds, packets);
     let report = SimReport {
         schema: SIM_SCHEMA.to_owned(),
@@ -46,18 +52,29 @@ pub(super) fn result(prepared: &Prepared, path: PathReport, outcome: Outcome) ->
         jain: jain(&together(prepared, &measurement)),
         flows,
         bottleneck,
-        finding: diagnose::explain(&measurement),
+        finding,
         notes,
         next: next(prepared, &link),
         link,
     };
-    SimResult { report, measurement, trace: truth.iter().map(moment).collect() }
+    SimResult { report, measurement, trace }
 }
 
-fn moment(interval: &TruthInterval) -> SimMoment {
+/// The time in which the link sends its queue, at its rate then.
+fn queueing(link: &Schedule, interval: &TruthInterval) -> Option<Duration> {
+    let at = Duration::try_from_secs_f64(interval.to_s).unwrap_or_default();
+    let rate = match link.at(Nanos(nanos(at))).0.rate {
+        Rate::Constant(rate) | Rate::TokenBucket(TokenBucket { rate, .. }) => rate,
+        Rate::Unlimited | Rate::Trace(_) => return None,
+    };
+    Some(rate.time_for(ByteCount::from_bytes(interval.queue_bytes)))
+}
+
+fn moment(interval: &TruthInterval, queue_time: Option<Duration>) -> SimMoment {
     SimMoment {
         to_ms: (interval.to_s * 1e3).round() as u64,
         queue_bytes: interval.queue_bytes,
+        queue_time,
         states: interval.connections.iter().map(|one| one.state).collect(),
     }
 }
@@ -74,7 +91,7 @@ fn flows(prepared: &Prepared, measurement: &Measurement, truth: &[TruthInterval]
     let flow = |(member, part): (&Member<'_>, &f64)| {
         let (start_s, end) = member.active(prepared);
         let rtts: Vec<f64> = member.streams.iter().flat_map(rtts_ms).collect();
-        let (limited_by, limited_share) = limited_by(member, truth, end);
+        let (limited_by, limited_share) = limited_by(member, truth, (start_s, end));
         SimFlow {
             id: member.streams.first().map_or(0, |stream| stream.id),
             connections: member.group.connections_each(),
@@ -142,14 +159,25 @@ impl Member<'_> {
     }
 }
 
-/// What a flow's senders waited for most, until it ended, and the share of their time.
+/// When each flow sends.
+fn sending(prepared: &Prepared, measurement: &Measurement) -> Vec<Sending> {
+    let of = |member: &Member<'_>| {
+        let (from_s, to_s) = member.active(prepared);
+        Sending { from_s, to_s, at_a_rate: member.group.rate.is_some() }
+    };
+    members(prepared, &measurement.streams).iter().map(of).collect()
+}
+
+/// What a flow's senders waited for most while it was active, and the share of their time.
 fn limited_by(
     member: &Member<'_>,
     truth: &[TruthInterval],
-    end_s: f64,
+    (start_s, end_s): (f64, f64),
 ) -> (Option<SenderLimit>, f64) {
     let connections = member.first..member.first + member.streams.len();
-    let own = truth.iter().take_while(|interval| interval.to_s <= end_s + 0.1);
+    // Intervals of 100 ms: before its first one it waits for an application that has not begun.
+    let own = truth.iter().skip_while(|interval| interval.to_s <= start_s + 1e-9);
+    let own = own.take_while(|interval| interval.to_s <= end_s + 0.1);
     let own = own.filter_map(|interval| interval.connections.get(connections.clone())).flatten();
     let sum = |of: fn(&LimitTimes) -> u64| own.clone().map(|one| of(&one.times)).sum::<u64>();
     let waits = [
@@ -221,21 +249,21 @@ pub(super) fn rtts_ms(stream: &Stream) -> Vec<f64> {
     at.filter(|sample| sample.rtt_us > 0).map(|sample| f64::from(sample.rtt_us) / 1e3).collect()
 }
 
-fn bottleneck(path: &PathReport, outcome: &Outcome) -> SimBottleneck {
+fn bottleneck(outcome: &Outcome, trace: &[SimMoment]) -> SimBottleneck {
     let queues: Vec<f64> = outcome.truth.iter().map(|one| one.queue_bytes as f64).collect();
     let busy: Vec<f64> = outcome.truth.iter().map(|one| one.utilization).collect();
     let [median, p95] = [0.5, 0.95].map(|share| percentile(&queues, share).unwrap_or(0.0));
-    let ms = |bytes: f64| {
-        path.rate_bps.map(|rate| rate.time_for(ByteCount::from_f64(bytes)).as_secs_f64() * 1e3)
-    };
+    let times: Option<Vec<f64>> =
+        trace.iter().map(|moment| Some(moment.queue_time?.as_secs_f64() * 1e3)).collect();
+    let ms = |share: f64| times.as_ref().map(|times| percentile(times, share).unwrap_or(0.0));
     let peak = outcome.truth.iter().map(|one| one.peak_queue_bytes).max().unwrap_or(0);
     SimBottleneck {
         utilization: model::statistics::mean(&busy).unwrap_or(0.0).min(1.0),
         queue_median_bytes: ByteCount::from_f64(median),
         queue_p95_bytes: ByteCount::from_f64(p95),
         queue_peak_bytes: ByteCount::from_bytes(peak),
-        queue_median_ms: ms(median),
-        queue_p95_ms: ms(p95),
+        queue_median_ms: ms(0.5),
+        queue_p95_ms: ms(0.95),
         drops: twin::link_drops(&outcome.forward),
         lost: outcome.forward.lost,
         marked: outcome.forward.marked,

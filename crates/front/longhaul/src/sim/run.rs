@@ -168,6 +168,24 @@ mod tests {
     }
 
     #[test]
+    fn a_flow_that_begins_late_is_judged_from_its_start() {
+        let report = result(&request("rate=20mbit,rtt=40ms", &["cubic,start=5s"], 15.0)).report;
+        assert_eq!(report.finding.limit, Some(Limit::PathRate), "{}", report.finding.sentence);
+        assert_eq!(report.flows[0].limited_by, Some(SenderLimit::Cwnd));
+        assert!(report.flows[0].limited_share > 0.9, "{:?}", report.flows[0]);
+        let unlike = result(&request("rate=20mbit,rtt=40ms", &["cubic", "reno,rate=1mbit"], 5.0));
+        assert_eq!(unlike.report.finding.limit, None, "a bulk flow beside one at a rate");
+    }
+
+    #[test]
+    fn a_queue_takes_the_time_that_its_link_needs_then() {
+        let path = "rate=20mbit,rtt=40ms,queue=100p,@3s.rate=2mbit";
+        let bottleneck = result(&request(path, &["cubic"], 20.0)).report.bottleneck;
+        // 100 packets of 1500 bytes take 600 ms at 2 Mbit/s.
+        assert!(bottleneck.queue_median_ms.is_some_and(|ms| (400.0..600.0).contains(&ms)));
+    }
+
+    #[test]
     fn psockets_are_several_reno_connections_in_one_row() {
         let link = "rate=100mbit,rtt=40ms,loss=1%";
         let of = |flows: &[&str], seconds: f64| result(&request(link, flows, seconds));

@@ -61,7 +61,7 @@ fn plots(m: &mut Markup, sim: &SimPage<'_>, measurement: &Measurement) {
     section(m, "Congestion windows and states", [windows]);
     let stacked = fairness::draw(sim.report, measurement, &drawn);
     section(m, "Convergence to fairness", [stacked, phase::draw(measurement, &drawn)]);
-    let queue = queue::draw(measurement, sim.trace);
+    let queue = queue::draw(sim.trace);
     section(m, "Queue and delay", [queue, against_delay(&drawn)]);
 }
 

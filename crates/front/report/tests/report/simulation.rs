@@ -7,6 +7,7 @@ use record::{
     SimAdvice, SimBottleneck, SimEnd, SimFlow, SimMoment, SimReport,
 };
 use report::html::{self, Page, PageRun, SimPage};
+use std::time::Duration;
 use units::{BitRate, ByteCount};
 
 /// Text that is no markup.
@@ -61,6 +62,7 @@ fn results(controls: &[&str]) -> (SimReport, Measurement, Vec<SimMoment>) {
     let moment = |at: u64| SimMoment {
         to_ms: 100 * (at + 1),
         queue_bytes: at * 10_000,
+        queue_time: Some(Duration::from_micros(at * 800)),
         states: vec![state(at); controls.len()],
     };
     (report, measurement, (0..200).map(moment).collect())

@@ -4,23 +4,21 @@ use crate::axis::{MILLIS, SIZE, readable};
 use crate::html::drawing::{Area, circle, polyline, text};
 use crate::html::plot::{Chart, Range, Values, axis_titles, cdf, in_unit};
 use model::statistics::percentile;
-use record::{Measurement, SimMoment};
-use units::ByteCount;
+use record::SimMoment;
 
 /// Shares that are marked on the curve.
 const MARKED: [f64; 3] = [0.5, 0.95, 0.99];
 
 /// `None` without an interval.
-pub(super) fn draw(measurement: &Measurement, trace: &[SimMoment]) -> Option<Chart> {
-    let rate = measurement.path.as_ref().and_then(|path| path.rate_bps);
-    let value = |moment: &SimMoment| match rate {
-        Some(rate) => rate.time_for(ByteCount::from_bytes(moment.queue_bytes)).as_secs_f64() * 1e3,
-        None => moment.queue_bytes as f64,
-    };
-    let mut values: Vec<f64> = trace.iter().map(value).collect();
+pub(super) fn draw(trace: &[SimMoment]) -> Option<Chart> {
+    let times: Option<Vec<f64>> =
+        trace.iter().map(|moment| Some(moment.queue_time?.as_secs_f64() * 1e3)).collect();
+    let has_times = times.is_some();
+    let bytes = || trace.iter().map(|moment| moment.queue_bytes as f64).collect();
+    let mut values = times.unwrap_or_else(bytes);
     values.sort_by(f64::total_cmp);
     values.last()?;
-    let (what, units) = if rate.is_some() { ("queueing delay", MILLIS) } else { ("queue", SIZE) };
+    let (what, units) = if has_times { ("queueing delay", MILLIS) } else { ("queue", SIZE) };
     let across = Range::over(values.iter().copied().chain([0.0]), units, 6.0);
     let at = |share: f64| percentile(&values, share).unwrap_or_default();
     let shares = [0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0];
@@ -56,11 +54,12 @@ pub(super) fn draw(measurement: &Measurement, trace: &[SimMoment]) -> Option<Cha
         }
         area.bottom + 52.0
     });
-    let note = match rate {
-        Some(rate) => format!(
-            "The queue at the end of every 100 ms, as the time in which the link of {rate} sends it."
-        ),
-        None => "The queue at the end of every 100 ms.".to_owned(),
+    let note = match has_times {
+        true => {
+            "The queue at the end of every 100 ms, as the time in which the link sends it at its \
+                 rate then."
+        }
+        false => "The queue at the end of every 100 ms.",
     };
-    Some(chart.with_note(note))
+    Some(chart.with_note(note.to_owned()))
 }

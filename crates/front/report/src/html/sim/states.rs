@@ -62,8 +62,8 @@ mod tests {
     fn trace(states: &[SenderState]) -> Vec<SimMoment> {
         let moment = |(index, state): (u64, &SenderState)| SimMoment {
             to_ms: 100 * (index + 1),
-            queue_bytes: 0,
             states: vec![*state],
+            ..SimMoment::default()
         };
         (0..).zip(states).map(moment).collect()
     }
