@@ -9,9 +9,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SenderState {
-    /// Slow start, or BBR's Startup.
+    /// Slow start.
     #[default]
     SlowStart,
+    /// BBR's Startup.
+    Startup,
     /// Congestion avoidance.
     CongestionAvoidance,
     /// BBR's Drain.
@@ -28,10 +30,11 @@ pub enum SenderState {
 
 impl SenderState {
     /// All states, from the one that says least to the one that says most.
-    pub const ALL: [SenderState; 7] = [
+    pub const ALL: [SenderState; 8] = [
         SenderState::CongestionAvoidance,
         SenderState::ProbeBandwidth,
         SenderState::SlowStart,
+        SenderState::Startup,
         SenderState::Drain,
         SenderState::ProbeRtt,
         SenderState::Recovery,
@@ -43,6 +46,7 @@ impl SenderState {
     pub const fn name(self) -> &'static str {
         match self {
             SenderState::SlowStart => "slow start",
+            SenderState::Startup => "startup",
             SenderState::CongestionAvoidance => "congestion avoidance",
             SenderState::Drain => "drain",
             SenderState::ProbeBandwidth => "probe bandwidth",
