@@ -75,6 +75,14 @@ pub struct RequestedPath {
     pub changes: Vec<PathChange>,
 }
 
+impl PathReport {
+    /// Whether it was simulated in virtual time: nothing of it was measured.
+    #[must_use]
+    pub fn is_simulated(&self) -> bool {
+        self.asked.driver == PathDriver::Simulator
+    }
+}
+
 /// What carries the packets of an emulated path.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

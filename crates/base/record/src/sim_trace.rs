@@ -10,9 +10,11 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SenderState {
-    /// Slow start, or BBR's Startup.
+    /// Slow start.
     #[default]
     SlowStart,
+    /// BBR's Startup.
+    Startup,
     /// Congestion avoidance.
     CongestionAvoidance,
     /// BBR's Drain.
@@ -29,10 +31,11 @@ pub enum SenderState {
 
 impl SenderState {
     /// All states, from the one that says least to the one that says most.
-    pub const ALL: [SenderState; 7] = [
+    pub const ALL: [SenderState; 8] = [
         SenderState::CongestionAvoidance,
         SenderState::ProbeBandwidth,
         SenderState::SlowStart,
+        SenderState::Startup,
         SenderState::Drain,
         SenderState::ProbeRtt,
         SenderState::Recovery,
@@ -44,6 +47,7 @@ impl SenderState {
     pub const fn name(self) -> &'static str {
         match self {
             SenderState::SlowStart => "slow start",
+            SenderState::Startup => "startup",
             SenderState::CongestionAvoidance => "congestion avoidance",
             SenderState::Drain => "drain",
             SenderState::ProbeBandwidth => "probe bandwidth",

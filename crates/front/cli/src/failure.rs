@@ -198,7 +198,7 @@ pub(crate) const fn flags(field: Field) -> &'static [&'static str] {
         Field::Rate => &["--rate"],
         Field::Ratio => &["--ratio"],
         Field::Record => &["--record"],
-        Field::Repeat => &["--repeat"],
+        Field::Repeat => &["--repeat", "--runs"],
         Field::ReportEvery => &["--interval"],
         Field::Ring => &["--ring"],
         Field::Route => &["--route"],

@@ -20,7 +20,7 @@
 //! request ── flows, path or plan ── prepared: links, connections, bounds
 //!                                       │
 //!                 ┌─────────────────────┼──────────────────────┐
-//!              run: twin        compare: twin, lab      advise: twin, every control
+//!              run: twin        compare: twin, lab      advise: twin, many controls
 //! ```
 //!
 //! [`compare()`] makes labs; [`crate::run`] runs it in a helper process.

@@ -84,7 +84,7 @@ impl Connection {
         let repairs = info.phase == Phase::Recovery || readings.reductions > before.reductions;
         let state = match mode {
             _ if timed_out => SenderState::Loss,
-            Some(BbrMode::Startup) => SenderState::SlowStart,
+            Some(BbrMode::Startup) => SenderState::Startup,
             Some(BbrMode::Drain) => SenderState::Drain,
             Some(BbrMode::ProbeBw) => SenderState::ProbeBandwidth,
             Some(BbrMode::ProbeRtt) => SenderState::ProbeRtt,

@@ -48,11 +48,15 @@ impl ProgramController {
     ///
     /// # Errors
     /// It cannot be started, ends, does not answer in time, speaks another version, or its
-    /// answer makes no sense.
-    pub fn start(program: &ControlProgram, flow: FlowParameters) -> Result<Self, StartError> {
+    /// answer makes no sense; `is_stopped` while the answer is due.
+    pub fn start(
+        program: &ControlProgram,
+        flow: FlowParameters,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<Self, StartError> {
         let FlowParameters { number, mss, seed } = flow;
         let name = program.name();
-        match Process::start(program, &Event::Start { mss, seed, flow: number }) {
+        match Process::start(program, &Event::Start { mss, seed, flow: number }, is_stopped) {
             Ok((process, reply)) => {
                 Ok(ProgramController { name, process: Some(process), reply, failure: None })
             }

@@ -98,6 +98,9 @@ pub enum ProgramError {
         /// What is wrong with the answer.
         error: ReplyError,
     },
+    /// The caller wanted no answer any more.
+    #[error("interrupted")]
+    Interrupted,
     /// The system does not say how it is.
     #[error("cannot wait for it: {0}")]
     Wait(io::Error),
@@ -141,17 +144,19 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts the program and tells it the first event. Returns its answer too.
+    /// Starts the program and tells it the first event. Returns its answer too. Waits for it until
+    /// `is_stopped`.
     ///
     /// # Errors
-    /// It cannot be started, or does not answer.
+    /// It cannot be started, does not answer, or `is_stopped` before it has answered.
     pub(crate) fn start(
         program: &ControlProgram,
         first: &Event<'_>,
+        is_stopped: &dyn Fn() -> bool,
     ) -> Result<(Self, Reply), ProgramError> {
         let mut process = Process::spawn(program).map_err(ProgramError::Start)?;
         process.tell(first);
-        process.wait(first, program.handshake_limit)?;
+        process.wait(first, program.handshake_limit, is_stopped)?;
         let [version] = process.page.load::<{ HEADER + PROGRAM_VERSION }, 1>();
         if version != VERSION {
             return Err(ProgramError::Version(version));
@@ -184,7 +189,7 @@ impl Process {
     /// It has ended, does not answer, or its answer makes no sense.
     pub(crate) fn ask(&mut self, event: &Event<'_>) -> Result<Reply, ProgramError> {
         self.tell(event);
-        self.wait(event, self.answer_limit)?;
+        self.wait(event, self.answer_limit, &|| false)?;
         self.reply(event)
     }
 
@@ -201,7 +206,12 @@ impl Process {
         self.page.ring::<EVENT_BELL>();
     }
 
-    fn wait(&mut self, event: &Event<'_>, limit: Duration) -> Result<(), ProgramError> {
+    fn wait(
+        &mut self,
+        event: &Event<'_>,
+        limit: Duration,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<(), ProgramError> {
         let since = clock::now();
         loop {
             let heard = self.page.sleep::<REPLY_BELL>(self.heard, SLICE);
@@ -211,6 +221,9 @@ impl Process {
             }
             if heard != self.heard {
                 return Err(ProgramError::Repeated(event.into()));
+            }
+            if is_stopped() {
+                return Err(ProgramError::Interrupted);
             }
             self.output.take();
             if let Some(end) = self.group.poll().map_err(ProgramError::Wait)? {

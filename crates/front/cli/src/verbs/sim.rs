@@ -51,7 +51,7 @@ struct FlowArgs {
     /// Lab plan (TOML) with two hosts and one link
     ///
     /// Its programs are flows: iperf3 -c, longhaul test. Those of --flow replace them.
-    #[arg(value_name = "PLAN.toml", required_unless_present = "link", conflicts_with = "link")]
+    #[arg(value_name = "PLAN.toml", conflicts_with = "link")]
     plan: Option<PathBuf>,
     /// Path: a name (see `lab paths`), KEY=VALUE,… or both
     #[arg(long, value_name = "PATH", value_parser = parse_link)]
@@ -80,7 +80,11 @@ impl FlowArgs {
                     .map_err(|error| Failure::usage(format!("cannot read {name}: {error}")))?;
                 SimPath::Plan { file: name, text }
             }
-            (None, link) => SimPath::Link(link.clone().unwrap_or_default()),
+            (None, Some(link)) => SimPath::Link(link.clone()),
+            (None, None) => {
+                let problem = "give --link PATH or a plan: --link rate=100mbit,rtt=50ms";
+                return Err(Failure::usage(problem));
+            }
         };
         let (flows, seconds, seed) = (self.flows.clone(), self.time, self.seed);
         Ok(SimRequest { path, flows, seconds, seed, control: None })

@@ -8,10 +8,11 @@ use crate::console::{self, Console};
 use crate::failure::{DONE, Failure, Outcome};
 use crate::usage_error::nearest;
 use clap::{Args, Subcommand};
-use longhaul::study::StudyPlan;
-use report::terminal;
+use longhaul::study::{StudyPlan, StudyRequest};
+use record::StudyTestbed;
+use report::terminal::{self, PlannedRun, PlannedShard};
 use std::path::Path;
-use study::{BuiltIn, Study};
+use study::{BuiltIn, Shard, Study};
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -118,18 +119,37 @@ fn list(args: &ListArgs, console: &mut Console) -> Outcome {
 
 fn check(args: &CheckArgs, console: &mut Console) -> Outcome {
     let study = find(&args.plan, None)?.study(args.quick)?;
-    show_plan(&study, args.json, console)?;
+    show_plan(&study, None, args.json, console)?;
     Ok(DONE)
 }
 
-/// The totals of its plans.
-fn show_plan(study: &Study, json: bool, console: &mut Console) -> Result<(), Failure> {
+/// The totals of its plans, as `request` would run them.
+fn show_plan(
+    study: &Study,
+    request: Option<&StudyRequest>,
+    json: bool,
+    console: &mut Console,
+) -> Result<(), Failure> {
+    let is_simulated =
+        request.is_some_and(|request| request.runs_in(study) == StudyTestbed::Simulator);
+    let shard = request.and_then(|request| request.shard);
+    let mut first = 0;
     for part in &study.parts {
+        let plan = &part.plan;
+        let planned = |shard: Shard| PlannedShard {
+            name: shard.to_string(),
+            cells: (0..plan.cells())
+                .filter(|cell| shard.has(first + cell))
+                .map(|cell| plan.label(&plan.cell(cell)))
+                .collect(),
+        };
+        let run = PlannedRun { is_simulated, shard: shard.map(planned) };
+        first += plan.cells();
         let report = part.plan.report();
         let text = if json {
             console::json(&report)?
         } else {
-            let text = terminal::study_plan(&report, &console.out);
+            let text = terminal::study_plan(&report, &run, &console.out);
             if study.parts.len() > 1 { format!("{}\n{text}\n", part.name) } else { text }
         };
         console.print(&text);

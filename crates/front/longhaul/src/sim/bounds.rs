@@ -5,7 +5,7 @@ use record::{ReceiverSample, Sample};
 use std::time::Duration;
 use topology::PathSpec;
 use twin::{ConnectionTruth, TruthInterval};
-use units::{BitRate, ByteCount, Rtt};
+use units::{BitRate, ByteCount, Rtt, significant};
 
 /// The longest simulated time, s.
 pub(super) const MAX_SECONDS: f64 = 100_000.0;
@@ -35,6 +35,8 @@ pub(super) struct Bounds {
     /// Data packets; `None`: the path has no rate.
     pub(super) packets: Option<u64>,
     pub(super) memory: ByteCount,
+    /// The part of `memory` that packets in flight and in the queue take.
+    in_flight: ByteCount,
 }
 
 impl Bounds {
@@ -66,12 +68,14 @@ impl Bounds {
         let flows = flows as f64;
         let sample =
             size_of::<Sample>() + size_of::<ReceiverSample>() + size_of::<ConnectionTruth>();
+        let in_flight = held.min(1e12) * PACKET_BYTES;
         let memory = flows * (samples * sample as f64 + FLOW_BYTES)
             + samples * size_of::<TruthInterval>() as f64
-            + held.min(1e12) * PACKET_BYTES;
+            + in_flight;
         Bounds {
             packets: packets.map(|packets| packets.ceil() as u64),
             memory: ByteCount::from_f64(memory),
+            in_flight: ByteCount::from_f64(in_flight),
         }
     }
 
@@ -82,14 +86,24 @@ impl Bounds {
             return Err(Problem::field(Field::Seconds, what, "a shorter time, or a lower rate"));
         }
         if self.memory > MAX_MEMORY {
+            let (field, taken_by, remedy) = if self.in_flight.times(2) > self.memory {
+                let remedy = "a lower rate, a shorter RTT, or a smaller queue";
+                (Field::Link, "packets in flight and in the queue", remedy)
+            } else {
+                (Field::Seconds, "the samples of all flows", "a shorter time, or fewer flows")
+            };
+            let [needed, most] = [self.memory, MAX_MEMORY].map(gib);
             let what = format!(
-                "{} of memory for the samples of each flow; a simulation may take {MAX_MEMORY}",
-                self.memory
+                "{needed} of memory, most of it for {taken_by}; a simulation may take {most}"
             );
-            return Err(Problem::field(Field::Seconds, what, "a shorter time, or fewer flows"));
+            return Err(Problem::field(field, what, remedy));
         }
         Ok(())
     }
+}
+
+fn gib(size: ByteCount) -> String {
+    format!("{} GiB", significant(size.as_f64() / f64::from(1 << 30), 3))
 }
 
 /// A buffer that limits no flow whose round trip is at most `delay` longer than the path's: four
@@ -124,6 +138,11 @@ mod tests {
         let long = bounds("rate=100gbit,rtt=100ms", 1, 50_000.0).check().unwrap_err();
         assert!(long.to_string().contains("packets"), "{long}");
         let many = bounds("rate=10mbit,rtt=20ms", 1000, 3600.0).check().unwrap_err();
-        assert!(many.to_string().contains("of memory"), "{many}");
+        assert!(many.to_string().contains("the samples of all flows"), "{many}");
+        assert_eq!(many.fields(), [Field::Seconds]);
+        let fat = bounds("rate=100tbit,rtt=400ms", 1, 1.0).check().unwrap_err();
+        assert!(fat.to_string().contains("packets in flight and in the queue"), "{fat}");
+        assert!(fat.to_string().contains("may take 4 GiB"), "{fat}");
+        assert_eq!(fat.fields(), [Field::Link]);
     }
 }

@@ -66,6 +66,9 @@ fn flows(plan: &Plan, [from, to]: [usize; 2]) -> Result<Vec<FlowGroup>, Problem>
         let read = plan_programs::read(&program.command, &host.congestion);
         let read = read.map_err(|why| not_run(plan, program, &why))?;
         let Program::Client { host: server, mut flows } = read else { continue };
+        if plan.host(&server).is_none() {
+            return Err(not_run(plan, program, &format!("no host {server}")));
+        }
         if program.host != from || plan.host(&server) != Some(to) {
             let [from, to] = [from, to].map(|host| plan.hosts[host].name.as_str());
             let why = format!("data goes from {from} to {to}, the order of the link's ends");

@@ -6,7 +6,7 @@ use super::{SimRequest, figures, path_report};
 use crate::{Fault, Field, Problem, StopFlag};
 use control::CongestionControl;
 use host::clock;
-use program_control::{ControlProgram, FlowParameters, ProgramController};
+use program_control::{ControlProgram, FlowParameters, ProgramController, ProgramError};
 use record::{Measurement, SimMoment, SimReport};
 use serde::Serialize;
 use std::ops::ControlFlow;
@@ -17,6 +17,9 @@ use units::Nanos;
 
 /// Interval of reports on the progress; the first one follows after it.
 const REPORT_EVERY: Duration = Duration::from_secs(2);
+
+/// Why an early interruption leaves no result.
+const NOTHING_SENT: &str = "interrupted before any packet was sent";
 
 /// The result of a simulation; serialised, its report.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -50,7 +53,7 @@ pub fn run(
     let outcome = simulate(&prepared, on_event, stop)?;
     let Some(path) = prepared.path().filter(|_| outcome.packets > 0) else {
         let (fault, why) = match outcome.interrupted {
-            true => (Fault::Interrupted, "interrupted before any packet was sent"),
+            true => (Fault::Interrupted, NOTHING_SENT),
             false => (Fault::Request, "no packet was sent"),
         };
         return Err(Problem::new(fault, why));
@@ -68,26 +71,31 @@ pub(super) fn simulate(
     on_event: &mut dyn FnMut(SimEvent),
     stop: &StopFlag,
 ) -> Result<Outcome, Problem> {
-    let mut own = programs(prepared)?;
+    let mut own = programs(prepared, stop)?;
     let mut progress = Progress { on_event, stop, seconds: prepared.seconds, last: clock::now() };
     let control = |index: usize| own.get_mut(index).and_then(Option::take);
     twin::run_observed_with(&prepared.scenario(), &mut progress, control)
-        .map_err(|failed| Problem::new(Fault::Request, failed.to_string()))
+        .map_err(|failed| Problem::new(Fault::Peer, failed.to_string()))
 }
 
 /// The program of each connection that it controls.
 fn programs(
     prepared: &Prepared,
+    stop: &StopFlag,
 ) -> Result<Vec<Option<Box<dyn CongestionControl + Send>>>, Problem> {
     let Some(file) = &prepared.control else { return Ok(Vec::new()) };
     let program = ControlProgram::new(file);
     let start = |(number, (is_own, connection)): (u64, (bool, &ConnectionConfig))| {
         let seed = prepared.seed.wrapping_add(number);
         let flow = FlowParameters { number, mss: connection.mss, seed };
-        let started = is_own.then(|| ProgramController::start(&program, flow)).transpose();
-        let started = started.map_err(|error| {
-            let accepted = "a program as longhaul_control.h describes it";
-            Problem::field(Field::ControlProgram, error.to_string(), accepted)
+        let started =
+            is_own.then(|| ProgramController::start(&program, flow, &|| stop.is_raised()));
+        let started = started.transpose().map_err(|failed| match failed.error {
+            ProgramError::Interrupted => Problem::new(Fault::Interrupted, NOTHING_SENT),
+            _ => {
+                let accepted = "a program as longhaul_control.h describes it";
+                Problem::field(Field::ControlProgram, failed.to_string(), accepted)
+            }
         })?;
         Ok(started.map(|one| Box::new(one) as Box<dyn CongestionControl + Send>))
     };
@@ -220,6 +228,13 @@ mod tests {
         assert!(problem.contains("'all' of flow 1: cannot start it"), "{problem}");
         let problem = with(&["cubic", "own"], Some("/bin/true"));
         assert!(problem.contains("'true' of flow 2: it ended"), "{problem}");
+        let stop = StopFlag::new();
+        stop.raise();
+        let request = request("rate=20mbit,rtt=40ms", &["own"], 1.0);
+        // It never answers.
+        let silent = SimRequest { control: Some("/usr/bin/yes".into()), ..request };
+        let problem = run(&silent, &mut |_| (), &stop).unwrap_err();
+        assert_eq!(problem.fault, Fault::Interrupted, "{problem}");
     }
 
     #[test]

@@ -227,7 +227,10 @@ impl StudyRequest {
     }
 
     /// Checks that every shard has a cell.
-    fn check_shard(&self, study: &Study) -> Result<(), Problem> {
+    ///
+    /// # Errors
+    /// More shards than cells, and shards between real hosts.
+    pub fn check_shard(&self, study: &Study) -> Result<(), Problem> {
         let Some(shard) = self.shard else { return Ok(()) };
         let (shards, cells) = (shard.count(), study.cells());
         if study.real_hosts().is_some() {

@@ -117,15 +117,20 @@ const ROWS: &[Row] = &[
     ("tcp_wmem", Some(Host::Measuring), |r| r.measurement.host.tcp_wmem.map(triple)),
     ("Longhaul version", None, |r| Some(r.measurement.version.clone())),
     ("Path, configured", None, |r| r.measurement.path.as_ref().map(configured)),
-    ("Path, measured", None, |r| r.measurement.path.as_ref().map(measured)),
+    ("Path, measured", None, |r| emulated(r).map(measured)),
     ("Packets", None, |r| r.measurement.path.as_ref().map(packets)),
-    ("Packet release lateness", None, |r| r.measurement.path.as_ref().map(lateness)),
+    ("Packet release lateness", None, |r| emulated(r).map(lateness)),
     ("Emulation driver", None, |r| {
         r.measurement.path.as_ref().map(|path| path.asked.driver.name().to_owned())
     }),
-    ("Emulation", None, |r| r.measurement.path.as_ref().map(validity)),
+    ("Emulation", None, |r| emulated(r).map(validity)),
     ("Notes", None, |r| Some(r.measurement.notes.join(" · ")).filter(|n| !n.is_empty())),
 ];
+
+/// The path, unless it is simulated: nothing of it is measured then.
+fn emulated<'a>(run: &PageRun<'a>) -> Option<&'a PathReport> {
+    run.measurement.path.as_ref().filter(|path| !path.is_simulated())
+}
 
 /// The value of a row for a run, with the name of its host.
 fn value(run: &PageRun<'_>, (_, host, get): &Row) -> Option<String> {
@@ -268,16 +273,18 @@ fn packets(path: &PathReport) -> String {
     let others: String = others
         .iter()
         .filter(|(count, _)| *count > 0)
-        .map(|(count, what)| format!("{} {what}, ", wording::grouped(*count)))
+        .map(|(count, what)| format!(", {} {what}", wording::grouped(*count)))
         .collect();
-    format!(
-        "{} forwarded, {} lost at random, {} dropped by the full queue, {others}{} dropped \
-         unintentionally by the emulator",
+    let counted = format!(
+        "{} forwarded, {} lost at random, {} dropped by the full queue{others}",
         wording::grouped(a.packets),
         wording::grouped(a.lost),
-        wording::grouped(queue),
-        wording::grouped(unintended)
-    )
+        wording::grouped(queue)
+    );
+    if path.is_simulated() {
+        return counted;
+    }
+    format!("{counted}, {} dropped unintentionally by the emulator", wording::grouped(unintended))
 }
 
 fn lateness(path: &PathReport) -> String {

@@ -12,6 +12,7 @@ use crate::{
     series::{self, Point, Source},
     timeline::Timeline,
 };
+use record::PathReport;
 use units::{BitRate, ByteCount, Rtt};
 
 /// Most rows of a chart's table; longer series are thinned out.
@@ -137,6 +138,9 @@ fn source_note(page: &Page<'_>) -> String {
     let source = page.runs.iter().find_map(|r| series::throughput(r.measurement)).map(|s| s.0);
     let note = match source {
         Some(Source::Received) => "Bytes read by the receiving application, all streams.",
+        Some(Source::Delivered) if path(page).is_some_and(PathReport::is_simulated) => {
+            "Bytes that the sender knows to be delivered, all flows."
+        }
         Some(Source::Delivered) => {
             "Bytes delivered according to the sender's TCP_INFO, or its UDT connection, all streams."
         }

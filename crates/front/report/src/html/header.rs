@@ -130,15 +130,21 @@ fn grades(m: &mut Markup, page: &Page<'_>) {
 /// The path as configured and as measured.
 fn path_strip(m: &mut Markup, path: &PathReport, valid: bool) {
     let achieved = &path.achieved;
-    let rate = achieved.rate_bps.map_or_else(|| "not measured".to_owned(), |r| r.to_string());
-    let idle = wording::idle_rtt(achieved, 1).unwrap_or_else(|| "not measured".to_owned());
+    let (rate, idle) = if path.is_simulated() {
+        ("at the bottleneck".to_owned(), "without a queue".to_owned())
+    } else {
+        let none = || "not measured".to_owned();
+        let rate = achieved.rate_bps.map_or_else(none, |rate| rate.to_string());
+        let idle = wording::idle_rtt(achieved, 1).unwrap_or_else(none);
+        (format!("actual {rate}"), format!("idle {idle}"))
+    };
     let bdp = path
         .rate_bps
         .map_or_else(|| "–".to_owned(), |rate| rate.bytes_in(path.rtt.duration()).to_string());
     m.element("section", &[("class", &"path"), ("aria-label", &"Path")], |m| {
         m.element("dl", &[], |m| {
-            tile(m, "Bottleneck rate", &wording::rate(path.rate_bps), &format!("actual {rate}"));
-            tile(m, "RTT", &path.rtt.to_string(), &format!("idle {idle}"));
+            tile(m, "Bottleneck rate", &wording::rate(path.rate_bps), &rate);
+            tile(m, "RTT", &path.rtt.to_string(), &idle);
             tile(m, "BDP", &bdp, "rate × RTT");
             let lost = format!(
                 "{} of {} packets",
@@ -151,6 +157,9 @@ fn path_strip(m: &mut Markup, path: &PathReport, valid: bool) {
                 None => (path.queue.as_str(), "at the bottleneck"),
             };
             tile(m, "Queue", queue, size);
+            if path.is_simulated() {
+                return tile(m, "Testbed", "simulator", "in virtual time");
+            }
             let tone = if valid { Tone::Good } else { Tone::Fixable };
             m.element("div", &[("class", &class(tone))], |m| {
                 m.leaf("dt", &[], &"Emulation");

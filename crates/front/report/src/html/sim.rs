@@ -140,7 +140,7 @@ fn row(flow: &SimFlow) -> [String; 7] {
         format!("{} {}", limit.name(), wording::whole_percent(flow.limited_share))
     });
     [
-        flow.spec.clone(),
+        flow.control.clone(),
         flow.goodput_bps.to_string(),
         wording::whole_percent(flow.share),
         flow.retransmits.to_string(),

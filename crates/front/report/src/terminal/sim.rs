@@ -242,6 +242,8 @@ mod tests {
             assert!(text.contains(shown), "{shown}: {text}");
         }
         assert!(!text.contains('\u{1b}'), "{text:?}");
+        let narrow = sim(&report(2), &Style { width: 50, ..style });
+        assert!(narrow.contains("cwnd 98 %") && !narrow.contains('…'), "{narrow}");
         let many = sim(&report(20), &style);
         assert!(many.contains("(medians)") && many.contains("(1-20)"), "{many}");
         assert!(many.lines().all(|line| line.chars().count() <= 90), "{many}");

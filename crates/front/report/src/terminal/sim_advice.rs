@@ -1,6 +1,6 @@
 //! Congestion controls compared over a path: the table, the answer, its price.
 
-use super::sim_table::{Row, table};
+use super::sim_table::{Row, has_ranges, table};
 use super::tune::row;
 use super::{
     Style,
@@ -19,15 +19,16 @@ const HEAD: [&str; 6] = ["control", "goodput", "queue p95", "retr", "with cubic"
 #[must_use]
 pub fn sim_advice(advice: &SimAdvice, style: &Style) -> String {
     let mut lines = row(style, "Path", style::PLAIN, &advice.link);
+    let best = advice.best.as_deref();
+    let rows: Vec<Row> = advice.controls.iter().map(|one| control(one, best)).collect();
+    let ranges = if has_ranges(&HEAD, &rows, style) { ", ranges in parentheses" } else { "" };
     let runs = format!(
-        "{} of {} s each, alone and beside a CUBIC flow; medians, ranges in parentheses",
+        "{} of {} s each, alone and beside a CUBIC flow; medians{ranges}",
         advice.seeds.len(),
         significant(advice.seconds, 3)
     );
     lines.extend(row(style, "Runs", style::PLAIN, &runs));
     lines.push(Line::new(style));
-    let best = advice.best.as_deref();
-    let rows: Vec<Row> = advice.controls.iter().map(|one| control(one, best)).collect();
     lines.extend(table(&HEAD, &rows, style));
     lines.push(Line::new(style));
     lines.extend(row(style, "Answer", style::STRONG, &advice.sentence));
@@ -99,5 +100,9 @@ mod tests {
         for shown in ["> bbr", "90 Mbit/s (81-99)", "50 %", "5 ms", "sysctl -w x=bbr"] {
             assert!(text.contains(shown), "{shown}: {text}");
         }
+        let narrow = sim_advice(&advice, &Style { colour: false, width: 50, unicode: true });
+        assert!(narrow.contains("> bbr") && narrow.contains("harm"), "{narrow}");
+        assert!(!narrow.contains("(81-99)") && !narrow.contains("parentheses"), "{narrow}");
+        assert!(!narrow.contains('…'), "{narrow}");
     }
 }

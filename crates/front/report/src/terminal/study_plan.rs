@@ -12,9 +12,27 @@ use units::percent;
 /// Column of the values.
 const COLUMN: usize = 14;
 
+/// How a plan would run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PlannedRun {
+    /// In virtual time: how long it takes is not known before.
+    pub is_simulated: bool,
+    /// `None`: every cell.
+    pub shard: Option<PlannedShard>,
+}
+
+/// The cells of a plan that belong to a shard.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlannedShard {
+    /// `2/8`.
+    pub name: String,
+    /// Their labels, in the order of the plan.
+    pub cells: Vec<String>,
+}
+
 /// The summary of a plan.
 #[must_use]
-pub fn study_plan(plan: &StudyPlanReport, style: &Style) -> String {
+pub fn study_plan(plan: &StudyPlanReport, run: &PlannedRun, style: &Style) -> String {
     let row = |label: &str, text: &str| {
         labelled(style, 0, (style::STRONG, label), COLUMN, (style::PLAIN, text))
     };
@@ -51,7 +69,22 @@ pub fn study_plan(plan: &StudyPlanReport, style: &Style) -> String {
         );
         lines.extend(row("", &text));
     }
-    lines.extend(row("takes about", &wording::long_time(plan.estimated_s)));
+    if let Some(shard) = &run.shard {
+        let count = shard.cells.len();
+        let tests = count * plan.repeats as usize;
+        let text = format!("{}: {count} of {} cells, {tests} tests", shard.name, plan.cells);
+        lines.extend(row("shard", &text));
+        lines.extend(shard.cells.iter().flat_map(|cell| row("", &clean(cell))));
+    }
+    match (run.is_simulated, &run.shard) {
+        (true, _) => lines.extend(row("testbed", "simulator, in virtual time")),
+        (false, None) => lines.extend(row("takes about", &wording::long_time(plan.estimated_s))),
+        (false, Some(shard)) => {
+            let share = shard.cells.len() as f64 / plan.cells.max(1) as f64;
+            let time = wording::long_time(plan.estimated_s * share);
+            lines.extend(row("takes about", &time));
+        }
+    }
     if let Some(source) = &plan.source {
         lines.extend(row("source", &clean(&source.citation())));
         for one in study_sources::of_plan(source) {
@@ -174,7 +207,7 @@ mod tests {
     #[test]
     fn it_says_what_runs_and_for_how_long() {
         let style = Style { colour: false, width: 80, unicode: true };
-        let text = study_plan(&plan(), &style);
+        let text = study_plan(&plan(), &PlannedRun::default(), &style);
         for part in [
             "60 (20 cells x 3 repeats)",
             "5 min",
@@ -193,5 +226,18 @@ mod tests {
         }
         assert!(!text.contains('\u{1b}'), "{text:?}");
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
+
+    #[test]
+    fn a_simulated_shard_has_its_cells_and_no_time() {
+        let style = Style { colour: false, width: 80, unicode: true };
+        let cells = vec!["streams=2".to_owned(), "streams=10".to_owned()];
+        let shard = Some(PlannedShard { name: "2/8".to_owned(), cells });
+        let run = PlannedRun { is_simulated: true, shard };
+        let text = study_plan(&plan(), &run, &style);
+        for part in ["2/8: 2 of 20 cells, 6 tests", "streams=10\n", "virtual time"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert!(!text.contains("takes about"), "{text}");
     }
 }

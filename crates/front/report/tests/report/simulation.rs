@@ -3,8 +3,8 @@
 use crate::assertions::balanced;
 use crate::synthetic;
 use record::{
-    AdvisedControl, Measurement, RunRange, SIM_ADVICE_SCHEMA, SIM_SCHEMA, SenderLimit, SenderState,
-    SimAdvice, SimBottleneck, SimEnd, SimFlow, SimMoment, SimReport,
+    AdvisedControl, Measurement, PathDriver, RunRange, SIM_ADVICE_SCHEMA, SIM_SCHEMA, SenderLimit,
+    SenderState, SimAdvice, SimBottleneck, SimEnd, SimFlow, SimMoment, SimReport,
 };
 use report::html::{self, Page, PageRun, SimPage};
 use std::time::Duration;
@@ -19,7 +19,9 @@ const SECONDS: f64 = 20.0;
 fn results(controls: &[&str]) -> (SimReport, Measurement, Vec<SimMoment>) {
     let count = controls.len() as u32;
     let mut measurement = synthetic::measurement(2.1e6, SECONDS, count);
-    measurement.path = Some(synthetic::path());
+    let mut path = synthetic::path();
+    path.asked.driver = PathDriver::Simulator;
+    measurement.path = Some(path);
     let flow = |(id, control): (u32, &&str)| SimFlow {
         id,
         connections: 1,
@@ -128,6 +130,11 @@ fn a_simulation_shows_its_states_and_its_queue() {
     ] {
         assert!(html.contains(part), "{part}: {html}");
     }
+    // Nothing is measured, nor emulated.
+    for part in ["Emulation valid", "lateness", "not measured", "TCP_INFO", "by the emulator"] {
+        assert!(!html.contains(part), "{part}: {html}");
+    }
+    assert!(!html.contains("bbr,start=0s"), "the control has its name: {html}");
     // One flow has nobody to share with.
     assert!(!html.contains("Phase plot") && !html.contains("fairness"), "{html}");
 }

@@ -84,11 +84,11 @@ fn bbr_has_states_of_its_own() {
         let share = |state| outcome.truth.iter().filter(of(state)).count();
         let usual = share(SenderState::ProbeBandwidth);
         assert!(usual > 80, "{algorithm:?}: {usual}");
-        assert!(share(SenderState::SlowStart) > 0 && share(SenderState::ProbeRtt) > 0);
+        assert!(share(SenderState::Startup) > 0 && share(SenderState::ProbeRtt) > 0);
         assert_eq!(share(SenderState::CongestionAvoidance), 0, "{algorithm:?}");
         let is_told = |one: &TruthInterval| {
             let truth = &one.connections[0];
-            truth.slow_start == (truth.state == SenderState::SlowStart)
+            truth.slow_start == (truth.state == SenderState::Startup)
         };
         assert!(outcome.truth.iter().all(is_told), "{algorithm:?}: startup is slow start");
     }

@@ -65,7 +65,11 @@ pub(crate) fn scenario(flows: usize) -> Scenario {
 }
 
 pub(crate) fn start(program: &ControlProgram, flow: u64) -> Result<ProgramController, StartError> {
-    ProgramController::start(program, FlowParameters { number: flow, mss: MSS, seed: flow })
+    ProgramController::start(
+        program,
+        FlowParameters { number: flow, mss: MSS, seed: flow },
+        &|| false,
+    )
 }
 
 /// Runs a scenario with a program for each flow.

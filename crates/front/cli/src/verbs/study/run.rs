@@ -125,7 +125,8 @@ pub(super) fn run(args: &RunArgs, console: &mut Console) -> Outcome {
     };
     request.check_testbed(&study)?;
     if args.dry_run {
-        super::show_plan(&study, args.json, console)?;
+        request.check_shard(&study)?;
+        super::show_plan(&study, Some(&request), args.json, console)?;
         return Ok(DONE);
     }
     if args.pcap && study.real_hosts().is_some() {

@@ -142,10 +142,6 @@ impl Plot<'_> {
             circle(m, "visit", place(point.1, point.2), 2.2);
         }
         self.ends(m, place);
-        for (name, group) in self.pair.names.iter().zip(&self.pair.groups) {
-            let control = group.first().map_or("", |(flow, _)| flow.control.as_str());
-            entries.push(Entry::marker(name.clone(), control));
-        }
         let (x, top) = width.of((area.right + 40.0, area.top), (8.0, area.bottom + 56.0));
         let high = legend(m, &entries, (x, width.pixels() - 8.0), top);
         width.of(area.bottom + 56.0, top + high)

@@ -44,7 +44,7 @@ pub(super) fn spans(trace: &[SimMoment], flow: usize, (start_s, end_s): (f64, f6
 /// The class of a state's colour: that of the limit that it belongs to.
 pub(super) fn class(state: SenderState) -> String {
     limit_colours::class(match state {
-        SenderState::SlowStart => Limit::Ramp,
+        SenderState::SlowStart | SenderState::Startup => Limit::Ramp,
         SenderState::CongestionAvoidance | SenderState::ProbeBandwidth => {
             Limit::CongestionAvoidance
         }
