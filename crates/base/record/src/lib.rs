@@ -115,9 +115,9 @@ pub use sim_comparison::{
 pub use sim_trace::{SenderState, SimMoment};
 pub use spec::{EndCondition, TestSpec};
 pub use study::{
-    FlowFigures, RunStatus, STUDY_PLAN_SCHEMA, STUDY_SCHEMA, StartSkew, StudyCell, StudyFactor,
-    StudyHost, StudyPart, StudyPlanReport, StudyProgram, StudyProgramFile, StudyReport, StudyRun,
-    StudyTrend, StudyUntil,
+    FlowFigures, PlannedRun, PlannedShard, RunStatus, STUDY_PLAN_SCHEMA, STUDY_SCHEMA, StartSkew,
+    StudyCell, StudyFactor, StudyHost, StudyPart, StudyPlanReport, StudyProgram, StudyProgramFile,
+    StudyReport, StudyRun, StudyTrend, StudyUntil,
 };
 pub use study_comparison::{
     ComparedCell, DifferingSetting, STUDY_COMPARISON_SCHEMA, StudyComparison,

@@ -456,3 +456,21 @@ pub struct StudyCell {
     /// Why runs were not valid, each reason once.
     pub reasons: Vec<String>,
 }
+
+/// How a plan would run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PlannedRun {
+    /// In virtual time: how long it takes is not known before.
+    pub is_simulated: bool,
+    /// `None`: every cell.
+    pub shard: Option<PlannedShard>,
+}
+
+/// The cells of a plan that belong to a shard.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlannedShard {
+    /// `2/8`.
+    pub name: String,
+    /// Their labels, in the order of the plan.
+    pub cells: Vec<String>,
+}

@@ -3,7 +3,8 @@
 use crate::plan::{Plan, PlanError};
 use crate::program::Program;
 use crate::real_hosts::RealHosts;
-use record::StudyTestbed;
+use crate::shard::Shard;
+use record::{PlannedRun, PlannedShard, StudyTestbed};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,6 +33,25 @@ pub struct Part {
 }
 
 impl Study {
+    /// How each part would run: in virtual time or not, every cell or those of a shard.
+    #[must_use]
+    pub fn planned(&self, is_simulated: bool, shard: Option<Shard>) -> Vec<PlannedRun> {
+        let mut first = 0;
+        let planned = |part: &Part| {
+            let (plan, before) = (&part.plan, first);
+            first += plan.cells();
+            let of_shard = |shard: Shard| PlannedShard {
+                name: shard.to_string(),
+                cells: (0..plan.cells())
+                    .filter(|cell| shard.has(before + cell))
+                    .map(|cell| plan.label(&plan.cell(cell)))
+                    .collect(),
+            };
+            PlannedRun { is_simulated, shard: shard.map(of_shard) }
+        };
+        self.parts.iter().map(planned).collect()
+    }
+
     /// A study of one plan.
     ///
     /// # Errors

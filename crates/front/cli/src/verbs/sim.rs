@@ -80,11 +80,7 @@ impl FlowArgs {
                     .map_err(|error| Failure::usage(format!("cannot read {name}: {error}")))?;
                 SimPath::Plan { file: name, text }
             }
-            (None, Some(link)) => SimPath::Link(link.clone()),
-            (None, None) => {
-                let problem = "give --link PATH or a plan: --link rate=100mbit,rtt=50ms";
-                return Err(Failure::usage(problem));
-            }
+            (None, link) => SimPath::Link(link.clone().unwrap_or_default()),
         };
         let (flows, seconds, seed) = (self.flows.clone(), self.time, self.seed);
         Ok(SimRequest { path, flows, seconds, seed, control: None })

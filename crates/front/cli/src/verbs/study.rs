@@ -8,11 +8,11 @@ use crate::console::{self, Console};
 use crate::failure::{DONE, Failure, Outcome};
 use crate::usage_error::nearest;
 use clap::{Args, Subcommand};
-use longhaul::study::{StudyPlan, StudyRequest};
-use record::StudyTestbed;
-use report::terminal::{self, PlannedRun, PlannedShard};
+use longhaul::study::StudyPlan;
+use record::PlannedRun;
+use report::terminal;
 use std::path::Path;
-use study::{BuiltIn, Shard, Study};
+use study::{BuiltIn, Study};
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -119,42 +119,22 @@ fn list(args: &ListArgs, console: &mut Console) -> Outcome {
 
 fn check(args: &CheckArgs, console: &mut Console) -> Outcome {
     let study = find(&args.plan, None)?.study(args.quick)?;
-    show_plan(&study, None, args.json, console)?;
-    Ok(DONE)
+    show_plan(&study, &study.planned(false, None), args.json, console)
 }
 
-/// The totals of its plans, as `request` would run them.
-fn show_plan(
-    study: &Study,
-    request: Option<&StudyRequest>,
-    json: bool,
-    console: &mut Console,
-) -> Result<(), Failure> {
-    let is_simulated =
-        request.is_some_and(|request| request.runs_in(study) == StudyTestbed::Simulator);
-    let shard = request.and_then(|request| request.shard);
-    let mut first = 0;
-    for part in &study.parts {
-        let plan = &part.plan;
-        let planned = |shard: Shard| PlannedShard {
-            name: shard.to_string(),
-            cells: (0..plan.cells())
-                .filter(|cell| shard.has(first + cell))
-                .map(|cell| plan.label(&plan.cell(cell)))
-                .collect(),
-        };
-        let run = PlannedRun { is_simulated, shard: shard.map(planned) };
-        first += plan.cells();
+/// The totals of its plans, as they would run.
+fn show_plan(study: &Study, runs: &[PlannedRun], json: bool, console: &mut Console) -> Outcome {
+    for (part, run) in study.parts.iter().zip(runs) {
         let report = part.plan.report();
         let text = if json {
             console::json(&report)?
         } else {
-            let text = terminal::study_plan(&report, &run, &console.out);
+            let text = terminal::study_plan(&report, run, &console.out);
             if study.parts.len() > 1 { format!("{}\n{text}\n", part.name) } else { text }
         };
         console.print(&text);
     }
-    Ok(())
+    Ok(DONE)
 }
 
 /// The plan of a file, or a built-in study; `only` one of its trends.

@@ -38,7 +38,7 @@ const MISTAKES: &[(&str, &str, Next)] = &[
     ("tune aply --rate 1gbit --rtt 9ms", "aply", Needs("tune apply --rate 1gbit --rtt 9ms")),
     ("completions csh", "csh", Works("completions zsh")),
     // Simulations.
-    ("sim run", "PLAN.toml", Help),
+    ("sim run", "--link", Help),
     ("sim run --link rate=unlimited,rtt=20ms", "nothing limits 'cubic'", Help),
     ("sim run --link rate=1mbit,rtt=20ms --flow cubik", "did you mean 'cubic'", Help),
     ("sim run --link rate=1mbit,rtt=20ms --flow cubic,strat=1s", "did you mean 'start'", Help),

@@ -48,6 +48,10 @@ impl Prepared {
         let flows: Vec<FlowGroup> =
             request.flows.iter().map(|text| FlowGroup::parse(text)).collect::<Result<_, _>>()?;
         let plan = match &request.path {
+            SimPath::Link(link) if link.is_empty() => {
+                let accepted = "a path such as rate=100mbit,rtt=50ms, or a plan";
+                return Err(Problem::field(Field::Link, "no path", accepted));
+            }
             SimPath::Link(link) => {
                 let paths = vec![(Duration::ZERO, parse_path(link)?)];
                 SimPlan { paths, changes: Vec::new(), duration: None, flows: Vec::new() }

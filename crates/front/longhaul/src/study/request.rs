@@ -2,7 +2,7 @@
 
 use crate::{Fault, Field, Problem};
 use campaign::{CaptureOptions, HostAccess, Options};
-use record::StudyTestbed;
+use record::{PlannedRun, StudyTestbed};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -242,6 +242,15 @@ impl StudyRequest {
             return Err(Problem::field(Field::Shard, problem, format!("at most {cells} shards")));
         }
         Ok(())
+    }
+
+    /// How each part of the study would run.
+    ///
+    /// # Errors
+    /// A shard that the study cannot have.
+    pub fn planned(&self, study: &Study) -> Result<Vec<PlannedRun>, Problem> {
+        self.check_shard(study)?;
+        Ok(study.planned(self.runs_in(study) == StudyTestbed::Simulator, self.shard))
     }
 
     /// Checks the directory: the files of programs, and disks, cover /dev/shm while a study runs.

@@ -104,7 +104,7 @@ pub use sim_advice::sim_advice;
 pub use sim_comparison::sim_comparison;
 pub use study::{studies, study};
 pub use study_comparison::study_comparison;
-pub use study_plan::{PlannedRun, PlannedShard, study_plan, study_programs};
+pub use study_plan::{study_plan, study_programs};
 pub use summary::{path, summary};
 pub use tune::{tune_applied, tune_plan, tune_rolled_back, tune_status};
 pub use tune_route::{tune_route_applied, tune_route_plan};

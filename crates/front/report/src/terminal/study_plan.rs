@@ -6,29 +6,11 @@ use super::{
     style,
 };
 use crate::{study_sources, untrusted::clean, wording};
-use record::{StudyPlanReport, StudyProgram};
+use record::{PlannedRun, StudyPlanReport, StudyProgram};
 use units::percent;
 
 /// Column of the values.
 const COLUMN: usize = 14;
-
-/// How a plan would run.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct PlannedRun {
-    /// In virtual time: how long it takes is not known before.
-    pub is_simulated: bool,
-    /// `None`: every cell.
-    pub shard: Option<PlannedShard>,
-}
-
-/// The cells of a plan that belong to a shard.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PlannedShard {
-    /// `2/8`.
-    pub name: String,
-    /// Their labels, in the order of the plan.
-    pub cells: Vec<String>,
-}
 
 /// The summary of a plan.
 #[must_use]
@@ -142,6 +124,7 @@ fn values(all: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use record::PlannedShard;
     use record::{STUDY_PLAN_SCHEMA, StudyFactor};
 
     fn factor(name: &str, values: impl IntoIterator<Item = String>) -> StudyFactor {

@@ -125,9 +125,7 @@ pub(super) fn run(args: &RunArgs, console: &mut Console) -> Outcome {
     };
     request.check_testbed(&study)?;
     if args.dry_run {
-        request.check_shard(&study)?;
-        super::show_plan(&study, Some(&request), args.json, console)?;
-        return Ok(DONE);
+        return super::show_plan(&study, &request.planned(&study)?, args.json, console);
     }
     if args.pcap && study.real_hosts().is_some() {
         return Err(Failure::usage(
