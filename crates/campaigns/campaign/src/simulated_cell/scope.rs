@@ -195,10 +195,10 @@ fn too_large(test: &Test) -> Option<NotSimulated> {
     let samples = test.planned().as_secs_f64() * SAMPLES_PER_SECOND + RAMP_SAMPLES;
     let in_flight = test.spec.memory().as_f64() / f64::from(test.spec.mtu());
     let connections =
-        |flow: &study::Traffic| flow.streams.saturating_mul(control(flow).connections());
+        |flow: &study::Traffic| f64::from(flow.streams) * f64::from(control(flow).connections());
     let connections =
-        test.flows.iter().map(connections).sum::<u32>() * u32::from(test.hosts.clients);
-    if f64::from(connections) * samples * SAMPLE + in_flight * PACKET > MAX_MEMORY {
+        test.flows.iter().map(connections).sum::<f64>() * f64::from(test.hosts.clients);
+    if connections * samples * SAMPLE + in_flight * PACKET > MAX_MEMORY {
         return Some(NotSimulated::Memory);
     }
     expected_packets(test).filter(|packets| *packets > MAX_PACKETS).map(|_| NotSimulated::Packets)

@@ -19,13 +19,9 @@ pub(super) fn of(measurement: &Measurement, flows: &[Sending]) -> Finding {
     let from_s = flows.iter().map(|flow| flow.from_s).fold(f64::INFINITY, f64::min);
     let to_s = flows.iter().map(|flow| flow.to_s).fold(0.0, f64::max);
     let apart = APART * (to_s - from_s);
-    let are_alike = flows.windows(2).all(|pair| match pair {
-        [one, other] => {
-            (one.from_s - other.from_s).abs() <= apart
-                && (one.to_s - other.to_s).abs() <= apart
-                && one.at_a_rate == other.at_a_rate
-        }
-        _ => true,
+    let at_a_rate = flows.first().is_some_and(|flow| flow.at_a_rate);
+    let are_alike = flows.iter().all(|flow| {
+        flow.from_s - from_s <= apart && to_s - flow.to_s <= apart && flow.at_a_rate == at_a_rate
     });
     match are_alike {
         true if from_s.is_finite() && from_s > 0.0 => {
@@ -90,5 +86,10 @@ mod tests {
         );
         assert!(limits(&[sending(0.0, 10.0, false), sending(0.0, 2.0, false)]), "one ends earlier");
         assert!(limits(&[sending(0.0, 10.0, false), sending(0.0, 10.0, true)]), "one has a rate");
+        let staggered: Vec<Sending> = (0..9).map(|n| sending(f64::from(n), 10.0, false)).collect();
+        assert!(
+            limits(&staggered),
+            "each begins soon after another, the last long after the first"
+        );
     }
 }
