@@ -53,6 +53,9 @@ pub struct StudyPlanReport {
     /// The document whose experiment it repeats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<StudySource>,
+    /// How it would run, where that was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<PlannedRun>,
 }
 
 /// Until when tests are added to a cell.
@@ -458,7 +461,8 @@ pub struct StudyCell {
 }
 
 /// How a plan would run.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedRun {
     /// In virtual time: how long it takes is not known before.
     pub is_simulated: bool,
@@ -467,7 +471,8 @@ pub struct PlannedRun {
 }
 
 /// The cells of a plan that belong to a shard.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedShard {
     /// `2/8`.
     pub name: String,

@@ -80,6 +80,7 @@ impl Plan {
             clients: self.real_hosts.as_ref().map(RealHosts::client_names).unwrap_or_default(),
             servers: self.real_hosts.as_ref().map(RealHosts::server_names).unwrap_or_default(),
             source: self.source.clone(),
+            run: None,
             programs: self.programs_run().iter().map(|program| program.report()).collect(),
         }
     }

@@ -76,6 +76,7 @@ mod statistics;
 mod steady;
 mod too_little;
 mod udt;
+mod unlike;
 mod window_in_flight;
 mod window_scale;
 
@@ -91,6 +92,7 @@ use evidence::Evidence;
 use facts::Facts;
 use record::{Confidence, Direction, Finding, Limit, Measurement, Protocol};
 use statistics::Prepared;
+use unlike::Flows;
 
 /// Identifies what limited the transfer.
 ///
@@ -113,6 +115,18 @@ pub fn explain_for(m: &Measurement, goal: Option<Goal>) -> Finding {
         &forward
     } else {
         m
+    };
+    let later;
+    let m = match unlike::flows(m) {
+        Flows::Alike => m,
+        Flows::Later(measurement) => {
+            later = measurement;
+            &later
+        }
+        Flows::Unlike => {
+            let evidence = Evidence::steady(&Facts::of(m), &evidence::arrived(m));
+            return unlike::unlike(unexplained(m, &evidence), m);
+        }
     };
     let facts = Facts::of(m);
     let finding = found(facts, goal.as_ref());

@@ -31,7 +31,6 @@ mod compare;
 mod event;
 mod figures;
 mod flow_group;
-mod found;
 mod path_report;
 mod plan;
 mod plan_programs;

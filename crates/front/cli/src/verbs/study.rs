@@ -9,7 +9,7 @@ use crate::failure::{DONE, Failure, Outcome};
 use crate::usage_error::nearest;
 use clap::{Args, Subcommand};
 use longhaul::study::StudyPlan;
-use record::PlannedRun;
+use record::{PlannedRun, StudyPlanReport};
 use report::terminal;
 use std::path::Path;
 use study::{BuiltIn, Study};
@@ -125,11 +125,11 @@ fn check(args: &CheckArgs, console: &mut Console) -> Outcome {
 /// The totals of its plans, as they would run.
 fn show_plan(study: &Study, runs: &[PlannedRun], json: bool, console: &mut Console) -> Outcome {
     for (part, run) in study.parts.iter().zip(runs) {
-        let report = part.plan.report();
+        let report = StudyPlanReport { run: Some(run.clone()), ..part.plan.report() };
         let text = if json {
             console::json(&report)?
         } else {
-            let text = terminal::study_plan(&report, run, &console.out);
+            let text = terminal::study_plan(&report, &console.out);
             if study.parts.len() > 1 { format!("{}\n{text}\n", part.name) } else { text }
         };
         console.print(&text);

@@ -2,7 +2,6 @@
 
 use super::SimResult;
 use super::flow_group::FlowGroup;
-use super::found::{self, Sending};
 use super::prepared::Prepared;
 use link::{Rate, Schedule, TokenBucket};
 use model::statistics::percentile;
@@ -38,7 +37,7 @@ pub(super) fn result(prepared: &Prepared, path: PathReport, outcome: Outcome) ->
     "simulator".clone_into(&mut measurement.spec.target);
     measurement.notes.push("simulated in virtual time: no packet was sent".to_owned());
     let flows = flows(prepared, &measurement, &truth);
-    let finding = found::of(&measurement, &sending(prepared, &measurement));
+    let finding = diagnose::explain(&measurement);
     let notes = notes(prepared, ended, seconds, packets);
     let report = SimReport {
         schema: SIM_SCHEMA.to_owned(),
@@ -157,15 +156,6 @@ impl Member<'_> {
         let ends = self.streams.iter().map(|stream| finished(stream, measurement));
         ends.collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::max)
     }
-}
-
-/// When each flow sends.
-fn sending(prepared: &Prepared, measurement: &Measurement) -> Vec<Sending> {
-    let of = |member: &Member<'_>| {
-        let (from_s, to_s) = member.active(prepared);
-        Sending { from_s, to_s, at_a_rate: member.group.rate.is_some() }
-    };
-    members(prepared, &measurement.streams).iter().map(of).collect()
 }
 
 /// What a flow's senders waited for most while it was active, and the share of their time.

@@ -112,14 +112,14 @@ impl FlowGroup {
         for part in parts {
             let (key, value) = part.split_once('=').unwrap_or((part, ""));
             if seen.contains(&key) {
-                return Err(wrong(format!("'{key}' twice in '{text}'"), "each key once"));
+                return Err(wrong(format!("'{key}' twice in '{text}'"), "with each key once"));
             }
             seen.push(key);
             group.set(key, value)?;
         }
         if group.stop.is_some_and(|stop| stop <= group.start) {
             let what = format!("'{text}' stops before it starts");
-            return Err(wrong(what, "a stop that is later than the start"));
+            return Err(wrong(what, "with a stop that is later than the start"));
         }
         Ok(group)
     }
@@ -137,18 +137,19 @@ impl FlowGroup {
             "delay" => self.delay = value.parse::<Rtt>().map_err(invalid)?.duration(),
             "ecn" if value == "yes" => self.ecn = true,
             "ecn" if value == "no" => self.ecn = false,
-            "ecn" => return Err(wrong(format!("ecn={value}"), "ecn=yes or ecn=no")),
+            "ecn" => return Err(wrong(format!("ecn={value}"), "with ecn=yes or ecn=no")),
             "kernel" => {
                 let version = KernelVersion::by_name(value);
                 self.kernel = version.ok_or_else(|| {
                     let known = KernelVersion::ALL.map(KernelVersion::name);
-                    wrong(format!("kernel={value}"), format!("one of {}", known.join(", ")))
+                    let one = format!("with kernel as one of {}", known.join(", "));
+                    wrong(format!("kernel={value}"), one)
                 })?;
             }
             _ => {
                 let names = KEYS.map(|(name, _)| name);
                 let near = did_you_mean(key, names.into_iter());
-                let keys = format!("keys of a flow: {}{near}", names.join(", "));
+                let keys = format!("with the keys {}{near}", names.join(", "));
                 return Err(wrong(format!("'{key}' is not a key of a flow"), keys));
             }
         }
@@ -291,14 +292,14 @@ fn control(name: &str) -> Result<NamedControl, Problem> {
         let near = did_you_mean(name, names.iter().copied());
         wrong(
             format!("'{name}' is not a congestion control of the simulator{near}"),
-            format!("one of {}", names.join(", ")),
+            format!("with one of {}", names.join(", ")),
         )
     })
 }
 
 fn example(key: &str) -> String {
     let example = KEYS.iter().find(|(name, _)| *name == key).map_or("", |(_, example)| example);
-    format!("a value such as {example}")
+    format!("as in {example}")
 }
 
 fn wrong(what: String, accepted: impl Into<String>) -> Problem {

@@ -181,8 +181,20 @@ mod tests {
         assert_eq!(report.finding.limit, Some(Limit::PathRate), "{}", report.finding.sentence);
         assert_eq!(report.flows[0].limited_by, Some(SenderLimit::Cwnd));
         assert!(report.flows[0].limited_share > 0.9, "{:?}", report.flows[0]);
-        let unlike = result(&request("rate=20mbit,rtt=40ms", &["cubic", "reno,rate=1mbit"], 5.0));
-        assert_eq!(unlike.report.finding.limit, None, "a bulk flow beside one at a rate");
+    }
+
+    #[test]
+    fn flows_that_differ_have_no_limit_together_also_once_they_are_saved() {
+        let second = ["reno,rate=1mbit", "cubic,start=2s", "cubic,stop=3s", "bbr,bytes=500KB"];
+        for second in second {
+            let of = result(&request("rate=20mbit,rtt=40ms", &["cubic", second], 5.0));
+            assert_eq!(of.report.finding.limit, None, "{second}");
+            assert_eq!(diagnose::explain(&of.measurement), of.report.finding, "{second}");
+        }
+        for alike in [["cubic", "reno"], ["cubic,rate=1mbit", "reno,rate=2mbit"]] {
+            let report = result(&request("rate=20mbit,rtt=40ms", &alike, 5.0)).report;
+            assert!(report.finding.limit.is_some(), "{alike:?}: {}", report.finding.sentence);
+        }
     }
 
     #[test]

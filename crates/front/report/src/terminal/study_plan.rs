@@ -6,7 +6,7 @@ use super::{
     style,
 };
 use crate::{study_sources, untrusted::clean, wording};
-use record::{PlannedRun, StudyPlanReport, StudyProgram};
+use record::{StudyPlanReport, StudyProgram};
 use units::percent;
 
 /// Column of the values.
@@ -14,7 +14,7 @@ const COLUMN: usize = 14;
 
 /// The summary of a plan.
 #[must_use]
-pub fn study_plan(plan: &StudyPlanReport, run: &PlannedRun, style: &Style) -> String {
+pub fn study_plan(plan: &StudyPlanReport, style: &Style) -> String {
     let row = |label: &str, text: &str| {
         labelled(style, 0, (style::STRONG, label), COLUMN, (style::PLAIN, text))
     };
@@ -51,6 +51,7 @@ pub fn study_plan(plan: &StudyPlanReport, run: &PlannedRun, style: &Style) -> St
         );
         lines.extend(row("", &text));
     }
+    let run = plan.run.clone().unwrap_or_default();
     if let Some(shard) = &run.shard {
         let count = shard.cells.len();
         let tests = count * plan.repeats as usize;
@@ -124,7 +125,7 @@ fn values(all: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use record::PlannedShard;
+    use record::{PlannedRun, PlannedShard};
     use record::{STUDY_PLAN_SCHEMA, StudyFactor};
 
     fn factor(name: &str, values: impl IntoIterator<Item = String>) -> StudyFactor {
@@ -172,6 +173,7 @@ mod tests {
                 }],
                 ..record::StudySource::default()
             }),
+            run: None,
             programs: vec![StudyProgram {
                 name: "fetch".to_owned(),
                 server: None,
@@ -190,7 +192,7 @@ mod tests {
     #[test]
     fn it_says_what_runs_and_for_how_long() {
         let style = Style { colour: false, width: 80, unicode: true };
-        let text = study_plan(&plan(), &PlannedRun::default(), &style);
+        let text = study_plan(&plan(), &style);
         for part in [
             "60 (20 cells x 3 repeats)",
             "5 min",
@@ -216,8 +218,8 @@ mod tests {
         let style = Style { colour: false, width: 80, unicode: true };
         let cells = vec!["streams=2".to_owned(), "streams=10".to_owned()];
         let shard = Some(PlannedShard { name: "2/8".to_owned(), cells });
-        let run = PlannedRun { is_simulated: true, shard };
-        let text = study_plan(&plan(), &run, &style);
+        let run = Some(PlannedRun { is_simulated: true, shard });
+        let text = study_plan(&StudyPlanReport { run, ..plan() }, &style);
         for part in ["2/8: 2 of 20 cells, 6 tests", "streams=10\n", "virtual time"] {
             assert!(text.contains(part), "{part}: {text}");
         }

@@ -112,6 +112,7 @@ pub(crate) fn results(
         plots,
         clients: vec![HOSTILE.to_owned()],
         servers: vec![HOSTILE.to_owned()],
+        run: None,
         source: Some(StudySource {
             title: Some(HOSTILE.to_owned()),
             published: vec![PublishedSetting {

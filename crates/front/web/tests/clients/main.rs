@@ -8,5 +8,6 @@ mod librespeed;
 mod ndt7;
 mod ndt7_attacks;
 mod own;
+mod relay;
 mod responsiveness;
 mod server;

@@ -1,5 +1,6 @@
 //! Our own clients, against our server.
 
+use crate::relay;
 use crate::server::Server;
 use longhaul::StopFlag;
 use longhaul::ndt7::{self, Ndt7Document, Ndt7Request, Ndt7Test};
@@ -40,7 +41,7 @@ fn check(document: &Ndt7Document) {
 #[test]
 fn ndt7_without_tls() {
     let server = Server::start(|_| ());
-    let document = ndt7(format!("ws://{}", server.address));
+    let document = ndt7(format!("ws://{}", relay::start(server.address)));
     let tests: Vec<Ndt7Test> = document.tests.iter().map(|one| one.test).collect();
     assert_eq!(tests, [Ndt7Test::Download, Ndt7Test::Upload]);
     check(&document);
@@ -52,7 +53,8 @@ fn ndt7_with_tls_asks_for_consent_to_a_self_signed_certificate() {
     let strict = Ndt7Request::new(server.address.to_string());
     let problem = ndt7::run(&strict, &mut |_| (), &StopFlag::new()).unwrap_err();
     assert_eq!(problem.remedy.unwrap().field, longhaul::Field::Insecure, "{}", problem.message);
-    let document = ndt7(format!("wss://{}/ndt/v7/upload", server.address));
+    let address = relay::start(server.address);
+    let document = ndt7(format!("wss://{address}/ndt/v7/upload"));
     assert_eq!(document.tests.len(), 1);
     check(&document);
 }

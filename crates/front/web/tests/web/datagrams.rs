@@ -80,7 +80,8 @@ fn a_page_that_cannot_receive_has_no_such_step() {
 
 #[test]
 fn a_small_budget_keeps_bytes_for_datagrams() {
-    let max_bytes_per_run = ByteCount::from_bytes(8_000_000);
+    // The transfers use up the rest, but a busy machine has a rate of them, too.
+    let max_bytes_per_run = ByteCount::from_bytes(80_000_000);
     let server = server(WebRequest { max_bytes_per_run, ..short() });
     assert_eq!(loss(&run(&server, 0.0))["sent"], 240);
 }
