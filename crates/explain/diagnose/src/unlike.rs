@@ -3,7 +3,7 @@
 //! A finding presumes the flows of a test, which send at the same time and as much as they can. Those
 //! of a simulation need not, and of flows that differ no single limit is known.
 
-use record::{Finding, Measurement, Sample, Steady, Stream};
+use record::{Finding, Measurement, PathReport, Sample, Steady, Stream};
 
 /// Shares of the time by which flows that are alike may start later and end earlier than others.
 const APART: f64 = 0.1;
@@ -29,7 +29,7 @@ pub(crate) enum Flows {
 
 /// How the flows of a measurement compare.
 pub(crate) fn flows(m: &Measurement) -> Flows {
-    if !m.path.as_ref().is_some_and(|path| path.is_simulated()) {
+    if !m.path.as_ref().is_some_and(PathReport::is_simulated) {
         return Flows::Alike;
     }
     let flows: Vec<Sending> = m.streams.iter().filter_map(sending).collect();

@@ -1,5 +1,7 @@
 //! A path of a limited rate before a server: a whole test at the loopback's rate takes both cores.
 
+#![expect(clippy::unwrap_used, reason = "in a test an unwrap is an assertion")]
+
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::thread;
