@@ -101,3 +101,16 @@ pub(crate) fn about(prediction: Option<Prediction>) -> String {
 pub(crate) fn seconds(seconds: f64) -> String {
     if seconds < 99.95 { format!("{seconds:.1} s") } else { format!("{seconds:.0} s") }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_than_at_most_arrives_unless_it_is_much_more() {
+        let of = |got, most| of_at_most(BitRate::from_bps(got), BitRate::from_bps(most));
+        assert_eq!(of(96_400_000, 96_500_000), "96.4 of at most 96.5 Mbit/s");
+        assert_eq!(of(9_660_000, 9_650_000), "9.65 of at most 9.65 Mbit/s");
+        assert_eq!(of(12_000_000, 9_650_000), "12 of at most 9.65 Mbit/s");
+    }
+}

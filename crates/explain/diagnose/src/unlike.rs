@@ -33,7 +33,7 @@ pub(crate) fn flows(m: &Measurement) -> Flows {
         return Flows::Alike;
     }
     let flows: Vec<Sending> = m.streams.iter().filter_map(sending).collect();
-    let from_s = flows.iter().map(|flow| flow.from_s).fold(f64::INFINITY, f64::min);
+    let from_s = start(&flows);
     match are_alike(&flows) {
         true if from_s.is_finite() && from_s > 0.0 => Flows::Later(Box::new(since(m, from_s))),
         true => Flows::Alike,
@@ -41,8 +41,13 @@ pub(crate) fn flows(m: &Measurement) -> Flows {
     }
 }
 
+/// When the first begins; infinite without any.
+fn start(flows: &[Sending]) -> f64 {
+    flows.iter().map(|flow| flow.from_s).fold(f64::INFINITY, f64::min)
+}
+
 fn are_alike(flows: &[Sending]) -> bool {
-    let from_s = flows.iter().map(|flow| flow.from_s).fold(f64::INFINITY, f64::min);
+    let from_s = start(flows);
     let to_s = flows.iter().map(|flow| flow.to_s).fold(0.0, f64::max);
     let apart = APART * (to_s - from_s);
     let at_a_rate = flows.first().is_some_and(|flow| flow.at_a_rate);

@@ -78,6 +78,18 @@ fn built_in_studies_are_listed_and_checked() {
     };
     assert!(planned(&["--full"]).contains("3600s") && !planned(&["--quick"]).contains("3600s"));
     assert_eq!(planned(&["--full"]), planned(&[]));
+    let shard =
+        run(&["study", "run", "zoo", "--dry-run", "--in", "sim", "--shard", "1/2", "--json"]);
+    let shard = String::from_utf8(shard.stdout).unwrap();
+    let documents = serde_json::Deserializer::from_str(&shard).into_iter::<serde_json::Value>();
+    let documents: Vec<serde_json::Value> = documents.map(Result::unwrap).collect();
+    assert!(!documents.is_empty(), "{shard}");
+    for document in documents {
+        let (cells, run) = (document["cells"].as_u64().unwrap(), &document["run"]);
+        assert_eq!((&run["is_simulated"], &run["shard"]["name"]), (&true.into(), &"1/2".into()));
+        let of_shard = run["shard"]["cells"].as_array().unwrap().len() as u64;
+        assert!(of_shard <= cells.div_ceil(2), "{run}");
+    }
     for (arguments, expected) in [
         (&["study", "run", "edge-cloud", "--only", "nothing"][..], "it has window-64k"),
         (&["study", "run", "no-such-study"], "built-in studies are edge-cloud"),
