@@ -11,7 +11,7 @@ const MAX_STEP_SECONDS = 60;
 const MAX_DATAGRAMS = 16_384;
 
 /** @typedef {"idle" | "download" | "upload" | "loss"} StepKind */
-/** @typedef {{kind: StepKind, flows: number, seconds: number}} PlannedStep */
+/** @typedef {{kind: StepKind, flows: number, seconds: number, longest: number}} PlannedStep Its end is between `seconds` and `longest`. */
 /** @typedef {PlannedStep & {type: "step", step: number, transport: "http" | "websocket", congestion: string | null, why: string | null, datagrams: Datagrams | null}} Step */
 /** @typedef {{port: number, certificate: string, count: number}} Datagrams The certificate is its SHA-256, in hexadecimal. */
 /** @typedef {{type: "welcome", run: string, client: string | null, ipVersion: number | null, proxied: boolean, tls: boolean, history: boolean, maxBytes: number | null, seconds: number | null, steps: PlannedStep[]}} Welcome */
@@ -107,7 +107,8 @@ function planned(json) {
   const seconds = number(json.seconds);
   if (seconds === null || seconds > MAX_STEP_SECONDS || flows > MAX_FLOWS || !Number.isInteger(flows)) return null;
   if (isTransfer && flows === 0) return null;
-  return { kind, flows, seconds };
+  const longest = Math.min(MAX_STEP_SECONDS, Math.max(seconds, number(json.longest) ?? seconds));
+  return { kind, flows, seconds, longest };
 }
 
 /** @param {unknown} value @returns {Datagrams | null} */

@@ -163,6 +163,9 @@ export class Run {
         if (started === undefined || this.curves.samples.length > MAX_SAMPLES) return;
         const more = message.retransmits === null ? null : Math.max(0, message.retransmits - started.retransmits);
         started.retransmits = message.retransmits ?? started.retransmits;
+        const last = this.curves.steps.at(-1);
+        // Where the rate has not settled, a step is longer than planned.
+        if (last && last.from === started.from) last.to = Math.max(last.to, started.from + message.t);
         this.curves.samples.push([started.from + message.t, message.rate, message.rtt, message.cwnd, more]);
         this.#listener.sample(message.rate);
         break;

@@ -183,7 +183,7 @@ class Run {
     const told = setInterval(() => this.#received(step, start), RECEIVED_EVERY_MS);
     if (step.kind === "idle") await pause(step.seconds * 1000);
     else if (step.kind === "loss") await this.#receive(step);
-    else await Promise.race([flows.closed(), pause(step.seconds * 1000 + CLOSE_GRACE_MS)]);
+    else await Promise.race([flows.closed(), pause(step.longest * 1000 + CLOSE_GRACE_MS)]);
     clearInterval(told);
     flows.close();
     this.#tell({ do: "rest" });

@@ -18,7 +18,7 @@ use tokio::time::timeout;
 /// The time in which the page says hello.
 const HELLO_TIME: Duration = Duration::from_secs(10);
 /// A whole run, beyond which no experiment and no trial begins.
-const MAX_SECONDS: f64 = 40.0;
+const MAX_SECONDS: f64 = 50.0;
 /// Experiments of a run.
 const MAX_EXPERIMENTS: usize = 2;
 /// The time of probes without load.
@@ -36,6 +36,9 @@ const FAMILY_IDLE_SHARE: f64 = 0.2;
 const FAMILY_DOWNLOAD_SHARE: f64 = 0.4;
 /// The time of datagrams that measure loss, as a share of a download's.
 const LOSS_SHARE: f64 = 0.6;
+/// How long a download with one flow goes on while its rate has not settled, as a multiple of the
+/// planned time: ten seconds, as iperf3 and ndt7 test.
+const LONGEST: f64 = 2.0;
 /// The flows of a step with several.
 const SEVERAL: u32 = 6;
 /// The share of the budget that a step needs at least.
@@ -43,15 +46,17 @@ const MIN_BUDGET_SHARE: f64 = 0.02;
 
 /// A step as it is without experiments.
 fn planned(kind: StepKind, flows: u32, seconds: f64, why: &str) -> Plan {
-    Plan { kind, flows, seconds, congestion: None, pacing: None, why: why.to_owned() }
+    let why = why.to_owned();
+    Plan { kind, flows, seconds, longest: seconds, congestion: None, pacing: None, why }
 }
 
 /// The steps of every run. Experiments come after the first download, a trial after the second.
 fn plan(step_seconds: f64, with_datagrams: bool) -> Vec<Plan> {
     let step = |kind, flows, share: f64, why: &str| planned(kind, flows, step_seconds * share, why);
+    let one = step(StepKind::Download, 1, 1.0, "one connection, as a download of one file has it");
     let mut steps = vec![
         step(StepKind::Idle, 0, IDLE_SHARE, "RTT and jitter without load"),
-        step(StepKind::Download, 1, 1.0, "one connection, as a download of one file has it"),
+        Plan { longest: step_seconds * LONGEST, ..one },
         step(StepKind::Download, SEVERAL, 1.0, "several connections, as most speed tests use"),
         step(StepKind::Upload, 1, UPLOAD_SHARE, "one connection, counted at the server"),
         step(StepKind::Upload, SEVERAL, UPLOAD_SHARE, "several connections"),
@@ -285,13 +290,13 @@ impl Conductor<'_> {
     ) -> Result<(), Ended> {
         let Some(first) = self.outcomes.len().checked_sub(1) else { return Ok(()) };
         for number in 0..MAX_EXPERIMENTS {
-            let seconds = self.shared.request.step_seconds * EXPERIMENT_SHARE;
+            let step_seconds = self.shared.request.step_seconds;
             let tried: Vec<String> =
                 self.decided.iter().filter_map(|decided| decided.options.clone()).collect();
-            let next = self.outcomes.get(first).and_then(|outcome| next(outcome, &tried, seconds));
-            let Some(experiment) = next.filter(|_| self.has_time(reserved + seconds)) else {
-                return Ok(());
-            };
+            let base = self.outcomes.get(first);
+            let next = base.and_then(|outcome| next(outcome, &tried, step_seconds));
+            let has_time = |next: &Experiment| self.has_time(reserved + next.plan.longest);
+            let Some(experiment) = next.filter(has_time) else { return Ok(()) };
             let transfers = transfers.saturating_sub(number);
             self.run_step(stage, experiment.plan.clone(), max_bytes, transfers).await?;
             let second = self.outcomes.get(first + 1 + number);
@@ -309,8 +314,8 @@ impl Conductor<'_> {
         Ok(())
     }
 
-    /// Where several flows were faster than one, more flows and another congestion control are both
-    /// remedies, and no limit says which gains more: the server tries the second as well.
+    /// Tries another congestion control. Where several flows were faster than one, both are remedies,
+    /// and no limit says which gains more.
     async fn trial(
         &mut self,
         stage: &mut Stage,
@@ -318,9 +323,9 @@ impl Conductor<'_> {
         max_bytes: u64,
         transfers: usize,
     ) -> Result<(), Ended> {
-        let seconds = self.shared.request.step_seconds * EXPERIMENT_SHARE;
-        let may_try = self.has_time(reserved + seconds) && is_available(trial::CONGESTION);
-        match trial::of(&self.outcomes, seconds).filter(|_| may_try) {
+        let plan = trial::of(&self.outcomes, self.shared.request.step_seconds);
+        let has_time = |plan: &Plan| self.has_time(reserved + plan.longest);
+        match plan.filter(|plan| has_time(plan) && is_available(trial::CONGESTION)) {
             Some(plan) => self.run_step(stage, plan, max_bytes, transfers + 1).await,
             None => Ok(()),
         }
@@ -329,7 +334,7 @@ impl Conductor<'_> {
 
 /// The next experiment: that which tells the limit of a download from the most probable other one
 /// that some experiment over TCP tells it from.
-fn next(outcome: &Outcome, tried: &[String], seconds: f64) -> Option<Experiment> {
+fn next(outcome: &Outcome, tried: &[String], step_seconds: f64) -> Option<Experiment> {
     let (finding, measurement) = (outcome.finding()?, outcome.measurement.as_ref()?);
     let first = finding.limit.filter(|limit| *limit != Limit::Unknown)?;
     if finding.confidence == Some(Confidence::Sure) {
@@ -352,7 +357,8 @@ fn next(outcome: &Outcome, tried: &[String], seconds: f64) -> Option<Experiment>
             plan: Plan {
                 kind: StepKind::Download,
                 flows: streams.unwrap_or(outcome.plan.flows),
-                seconds,
+                seconds: step_seconds * EXPERIMENT_SHARE,
+                longest: longest(step_seconds, congestion.as_deref()),
                 congestion: congestion.clone(),
                 pacing: *pacing,
                 why: format!(
@@ -376,6 +382,12 @@ fn others(finding: &Finding, first: Limit) -> Vec<Limit> {
         .collect();
     others.sort_by(|a, b| b.probability.total_cmp(&a.probability));
     others.into_iter().map(|other| other.limit).collect()
+}
+
+/// When an experiment ends at the latest. One with another congestion control tells what ndt7 would
+/// have shown as well.
+fn longest(step_seconds: f64, congestion: Option<&str>) -> f64 {
+    step_seconds * if congestion.is_some() { LONGEST } else { EXPERIMENT_SHARE }
 }
 
 fn is_available(congestion: &str) -> bool {
@@ -432,9 +444,10 @@ mod tests {
     #[test]
     fn a_run_has_time_for_its_experiments_and_a_trial() {
         let seconds = |with_datagrams| -> f64 {
-            plan(5.0, with_datagrams).iter().map(|step| step.seconds).sum()
+            plan(5.0, with_datagrams).iter().map(|step| step.longest).sum()
         };
-        let experiments = 5.0 * EXPERIMENT_SHARE * (MAX_EXPERIMENTS + 1) as f64;
+        // One at most is with another congestion control.
+        let experiments = longest(5.0, Some("bbr")) + longest(5.0, None) * MAX_EXPERIMENTS as f64;
         assert!(seconds(true) + experiments <= MAX_SECONDS, "{}", seconds(true));
         assert_eq!(seconds(true) - seconds(false), 5.0 * LOSS_SHARE);
     }

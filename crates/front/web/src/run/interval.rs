@@ -19,6 +19,10 @@ const MIN_BATCH_S: f64 = 0.1;
 /// The fewest values of a batch.
 const MIN_VALUES: usize = 4;
 const CONFIDENCE: f64 = 0.95;
+/// Batches of the second half of a step, and how far from their mean all are where the rate has
+/// settled: a full queue leaves less, a sawtooth that empties it more.
+const SETTLED_BATCHES: usize = 5;
+const SETTLED: f64 = 0.05;
 
 /// The intervals of a result's figures.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
@@ -46,6 +50,25 @@ pub(super) fn of_rate(total: &[(f64, u64)], steady: Steady, rate: f64) -> Option
         .map(|bits| bits * batches as f64 / seconds)
         .collect();
     of_batches(&rates).map(|[low, high]| [low.min(rate), high.max(rate)])
+}
+
+/// Whether the rate in the second half of a step's planned time tells how it would go on. It does
+/// not while a connection ramps up, nor in a sawtooth, whose period may be longer than the step. Of
+/// too short a step nobody can tell.
+pub(super) fn is_settled(total: &[(f64, u64)], seconds: f64) -> bool {
+    let within = total.partition_point(|(at, _)| *at <= seconds);
+    let Some(total) = total.get(..within) else { return true };
+    let end = total.last().map_or(0.0, |(at, _)| *at);
+    let batch_s = end / 2.0 / SETTLED_BATCHES as f64;
+    if batch_s < MIN_BATCH_S {
+        return true;
+    }
+    let place = |batch: usize| bytes_at(total, end / 2.0 + batch_s * batch as f64);
+    let places: Vec<f64> = (0..=SETTLED_BATCHES).map_while(place).collect();
+    let batches = places.windows(2).filter_map(|pair| Some(pair.get(1)? - pair.first()?));
+    let [Some(first), Some(last)] = [places.first(), places.last()] else { return true };
+    let mean = (last - first) / SETTLED_BATCHES as f64;
+    batches.into_iter().all(|bytes| (bytes - mean).abs() <= SETTLED * mean)
 }
 
 /// The bytes at a time, between two samples in proportion.
@@ -111,6 +134,29 @@ mod tests {
         };
         let held = (1..=400).filter(|seed| holds(*seed)).count();
         assert!((360..=396).contains(&held), "{held} of 400");
+    }
+
+    #[test]
+    fn a_rate_has_settled_once_its_second_half_is_even() {
+        let ticks = |seconds: u32, rate: fn(f64) -> f64| -> Vec<(f64, u64)> {
+            let mut bytes = 0.0;
+            let tick = |tick: u32| {
+                let t_s = f64::from(tick) / 10.0;
+                bytes += rate(t_s) * 0.1;
+                (t_s, bytes as u64)
+            };
+            (0..seconds * 10).map(tick).collect()
+        };
+        let steady = |t_s: f64| if t_s < 2.0 { 1e6 } else { 10e6 };
+        assert!(is_settled(&ticks(5, steady), 5.0));
+        // Of a longer series, the planned time counts.
+        assert!(!is_settled(&ticks(10, steady), 3.0));
+        let ramp = |t_s: f64| 2e6 * t_s;
+        let sawtooth = |t_s: f64| 7e6 + 3e6 * (t_s % 8.0) / 8.0;
+        assert!(!is_settled(&ticks(5, ramp), 5.0) && !is_settled(&ticks(5, sawtooth), 5.0));
+        // Nothing that arrives, and steps in which nobody can tell.
+        assert!(is_settled(&ticks(5, |_| 0.0), 5.0) && is_settled(&ticks(1, ramp), 0.9));
+        assert!(is_settled(&[], 5.0) && is_settled(&[(0.0, 0)], 5.0));
     }
 
     #[test]

@@ -173,6 +173,8 @@ pub(super) struct Plan {
     pub(super) kind: StepKind,
     pub(super) flows: u32,
     pub(super) seconds: f64,
+    /// When it ends at the latest, where its rate has not settled in `seconds`.
+    pub(super) longest: f64,
     /// The congestion control to set; `None` leaves the system's.
     pub(super) congestion: Option<String>,
     /// The rate that each flow is paced at; `None` for no limit.

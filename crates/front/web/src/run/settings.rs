@@ -39,6 +39,7 @@ mod tests {
                 kind: StepKind::Download,
                 flows: 1,
                 seconds: 1.0,
+                longest: 1.0,
                 congestion: None,
                 pacing: None,
                 why: String::new(),

@@ -225,7 +225,7 @@ impl Stage {
         }
         let mut series = Series::new(plan.kind, running.len());
         let began = clock::now();
-        let bounds = Bounds { seconds: plan.seconds, bytes: max_bytes };
+        let bounds = Bounds { seconds: plan.seconds, longest: plan.longest, bytes: max_bytes };
         let connections = running.iter().map(|flow| flow.state.connection.clone()).collect();
         let watch = gaps::Watch::begin(&plan, connections);
         let phase = hop_phase(&plan);
@@ -477,7 +477,7 @@ mod tests {
 
     #[test]
     fn a_step_is_loaded_by_its_time_or_by_its_bytes() {
-        let bounds = Bounds { seconds: 5.0, bytes: 1000 };
+        let bounds = Bounds { seconds: 5.0, longest: 5.0, bytes: 1000 };
         assert!(!is_loaded(bounds, 2.9, 599));
         assert!(is_loaded(bounds, 3.0, 0) && is_loaded(bounds, 0.1, 600));
     }

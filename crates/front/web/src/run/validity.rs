@@ -1,6 +1,7 @@
 //! What ends a step, and whether its figures say anything of the line.
 
 use super::bulk::BulkFlow;
+use super::interval::is_settled;
 use super::message::{PageReport, Plan, StepKind};
 use super::series::Series;
 use std::sync::atomic::Ordering;
@@ -18,6 +19,8 @@ pub(super) const BUSY: f64 = 0.95;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
     pub(super) seconds: f64,
+    /// Where the rate has not settled in `seconds`.
+    pub(super) longest: f64,
     pub(super) bytes: u64,
 }
 
@@ -40,7 +43,9 @@ pub(super) fn ending(
     is_used_up: bool,
 ) -> Option<Ending> {
     let is_broken = |flow: &BulkFlow| flow.state.broken.load(Ordering::Relaxed);
-    if t >= bounds.seconds {
+    let is_over =
+        t >= bounds.longest || t >= bounds.seconds && is_settled(&series.total, bounds.seconds);
+    if is_over {
         Some(Ending::Time)
     } else if is_used_up || series.bytes() >= bounds.bytes {
         Some(Ending::Bytes)
@@ -86,7 +91,8 @@ mod tests {
     use super::*;
 
     fn plan(kind: StepKind) -> Plan {
-        Plan { kind, flows: 1, seconds: 1.0, congestion: None, pacing: None, why: String::new() }
+        let why = String::new();
+        Plan { kind, flows: 1, seconds: 1.0, longest: 1.0, congestion: None, pacing: None, why }
     }
 
     #[test]
