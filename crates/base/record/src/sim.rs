@@ -70,6 +70,10 @@ pub struct SimFlow {
     pub spec: String,
     /// Its congestion control.
     pub control: String,
+    /// The RTT of the path at the start and of its own access link, without a queue, in ms; `None` in
+    /// results of earlier versions.
+    #[serde(default)]
+    pub base_rtt_ms: Option<f64>,
     /// Its start, s.
     pub start_s: f64,
     /// The time at which everything that it sent was acknowledged, s; `None` if it had not ended.

@@ -31,6 +31,7 @@ mod verb_groups;
 mod verbs;
 mod web_flags;
 
+use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use console::{Colour, Console};
 use failure::{Failure, Outcome};
@@ -101,7 +102,7 @@ enum Verb {
     /// Run programs over an emulated path inside this machine
     Lab(verbs::lab::LabArgs),
     Sim(verbs::sim::SimArgs),
-    /// Measure each combination of settings, repeatedly, and compare them
+    /// Measure every combination of settings, repeatedly, and compare
     Study(verbs::study::StudyArgs),
     Completions(verbs::shell::CompletionsArgs),
     Man(verbs::shell::ManArgs),
@@ -133,7 +134,10 @@ pub fn main() {
     let mut cli = command
         .clone()
         .try_get_matches_from(&arguments)
-        .and_then(|matches| Cli::from_arg_matches(&matches))
+        .and_then(|matches| match output_path::named_twice(&command, &matches) {
+            Some(wrong) => Err(Cli::command().error(ErrorKind::ArgumentConflict, wrong)),
+            None => Cli::from_arg_matches(&matches),
+        })
         .unwrap_or_else(|error| usage_error::exit(&error, &command, &arguments));
     failure::set_verb(usage_error::verb(&command, &arguments).0);
     let console = &mut Console::new(cli.color);

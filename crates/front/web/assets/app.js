@@ -6,10 +6,10 @@ import { bytes, fill } from "./format.js";
 import { texts } from "./texts.js";
 
 const LIMITS = [100e6, 250e6, 1e9, 4e9];
-/** Without experiments, about this long. */
-const SECONDS = 25;
+/** About this long, where the rate settles and no experiment tells causes apart. */
+const SECONDS = 30;
 /** Of which both directions together transfer for this long. */
-const TRANSFER_SECONDS = 20;
+const TRANSFER_SECONDS = 23;
 /** The same of IPv4 and IPv6 on their own, before it. */
 const FAMILY_SECONDS = 8;
 const FAMILY_TRANSFER_SECONDS = 4;

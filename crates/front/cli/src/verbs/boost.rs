@@ -18,7 +18,7 @@ use clap::{Args, Subcommand};
 use longhaul::boost::{BoostDocument, BoostEvent};
 use longhaul::{Problem, StopFlag};
 
-/// Accelerate unchanged TCP applications with a box at each end of a long path
+/// Accelerate unchanged TCP applications, with a box at each end
 ///
 /// Each connection is split in three: from the application to the near box, between the boxes,
 /// and from the far box to the target. Window and congestion control of the long part are

@@ -24,7 +24,7 @@ use units::ByteCount;
 /// Maximum size of standard input.
 const MAX_INPUT: ByteCount = ByteCount::from_bytes(4 << 30);
 
-/// Explain a measurement, recording, capture or another tool's result
+/// Explain a test, recording, capture or another tool's result
 ///
 /// Measurements are saved by `test --save`, recordings by `watch --record`.
 /// Captures are pcap or pcapng; their largest TCP streams are explained.

@@ -8,6 +8,8 @@ const VERBS: [&str; 9] =
 #[test]
 fn every_verb_has_help_with_examples() {
     let all = printed(&["--help"]);
+    let long = all.lines().find(|line| line.chars().count() > 80);
+    assert_eq!(long, None, "is wider than a terminal");
     for verb in VERBS {
         assert!(all.contains(&format!("\n  {verb} ")), "{verb}: {all}");
         let help = match verb {

@@ -12,7 +12,7 @@ use record::{
 use std::time::Duration;
 use tcp::LimitTimes;
 use twin::{ConnectionConfig, Outcome, TruthInterval};
-use units::{BitRate, ByteCount, Nanos, nanos};
+use units::{BitRate, ByteCount, Nanos, Rtt, nanos};
 
 /// The name of the simulator, for documents that name a peer.
 const PEER: &str = "longhaul's simulator";
@@ -96,6 +96,7 @@ fn flows(prepared: &Prepared, measurement: &Measurement, truth: &[TruthInterval]
             connections: member.group.connections_each(),
             spec: member.group.spec.clone(),
             control: member.group.control_name().to_owned(),
+            base_rtt_ms: Some(base_rtt_ms(prepared, member.group)),
             start_s,
             finished_s: member.finished(measurement),
             received_bytes: ByteCount::from_bytes(member.received()),
@@ -109,6 +110,15 @@ fn flows(prepared: &Prepared, measurement: &Measurement, truth: &[TruthInterval]
         }
     };
     members.iter().zip(&shared).map(flow).collect()
+}
+
+/// The RTT of the path at the start and of the access link of a group's flows.
+fn base_rtt_ms(prepared: &Prepared, group: &FlowGroup) -> f64 {
+    let path = prepared.paths.first().map_or(0, |(_, path)| {
+        let [up, down] = path.directions();
+        up.delay().nanos() + down.delay().nanos()
+    });
+    Rtt::from_nanos(path).millis_f64() + group.delay.as_secs_f64() * 1e3
 }
 
 /// A flow, with the streams of its connections.

@@ -21,6 +21,7 @@ pub(super) use control_style::{ControlStyle, page_style as control_styles};
 pub(super) use delay::{AgainstDelay, Tradeoff};
 pub(super) use legend::{Entry, write as legend};
 pub(super) use marker::Marker;
+pub(super) use name_places::{Named, write as names};
 pub(super) use range::Range;
 pub(super) use scale::Scale;
 pub(super) use stack::{layer, steps};

@@ -5,6 +5,7 @@ mod drawn_flow;
 mod fairness;
 mod phase;
 mod queue;
+mod rtt_unfairness;
 mod states;
 
 use super::markup::Markup;
@@ -60,7 +61,8 @@ fn plots(m: &mut Markup, sim: &SimPage<'_>, measurement: &Measurement) {
     let windows = cwnd::draw(sim.report, measurement, sim.trace);
     section(m, "Congestion windows and states", [windows]);
     let stacked = fairness::draw(sim.report, measurement, &drawn);
-    section(m, "Convergence to fairness", [stacked, phase::draw(measurement, &drawn)]);
+    let fairness = [stacked, phase::draw(measurement, &drawn), rtt_unfairness::draw(&drawn)];
+    section(m, "Convergence to fairness", fairness);
     let queue = queue::draw(sim.trace);
     section(m, "Queue and delay", [queue, against_delay(&drawn)]);
 }

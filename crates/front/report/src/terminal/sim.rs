@@ -191,6 +191,7 @@ mod tests {
             connections: 1,
             spec: "cubic,start=5s".to_owned(),
             control: "cubic".to_owned(),
+            base_rtt_ms: Some(40.0),
             start_s: 5.0,
             finished_s: (id == 1).then_some(9.0),
             received_bytes: ByteCount::from_bytes(1_000_000),

@@ -27,6 +27,7 @@ fn results(controls: &[&str]) -> (SimReport, Measurement, Vec<SimMoment>) {
         connections: 1,
         spec: format!("{control},start=0s"),
         control: (*control).to_owned(),
+        base_rtt_ms: Some(173.0),
         start_s: 0.0,
         finished_s: None,
         received_bytes: ByteCount::from_bytes(1_000_000),
@@ -112,6 +113,24 @@ pub(crate) fn advice() -> String {
         notes: vec![HOSTILE.to_owned()],
         next: None,
     })
+}
+
+#[test]
+fn flows_with_unlike_round_trips_are_drawn_over_them() {
+    let (mut report, measurement, trace) = results(&["cubic", "cubic", HOSTILE]);
+    let title = "RTT unfairness: goodput by base RTT";
+    assert!(!html_of(&report, &measurement, &trace).contains(title), "all have the same");
+    report.flows[1].base_rtt_ms = Some(346.0);
+    let html = html_of(&report, &measurement, &trace);
+    assert_eq!(balanced(&html), Ok(()));
+    // Twice the RTT, and twice the goodput.
+    for part in [title, "<td>2.00</td><td>2.00</td>", "as the nearest flow", "1/RTT"] {
+        assert!(html.contains(part), "{part}");
+    }
+    // Results of earlier versions have no base RTT.
+    report.flows[0].base_rtt_ms = None;
+    report.flows[2].base_rtt_ms = None;
+    assert!(!html_of(&report, &measurement, &trace).contains(title));
 }
 
 #[test]

@@ -44,6 +44,9 @@ struct Case {
     passive: String,
     probability: Option<f64>,
     limit: String,
+    /// The rate of one flow that the page shows, bit/s.
+    #[serde(default)]
+    shown: Option<f64>,
     /// bit/s, by action.
     goodput: BTreeMap<String, f64>,
 }
@@ -167,6 +170,7 @@ fn case(drawn: &Scenario, seed: u64, download: bool) -> Fallible<Case> {
         passive: format!("{:?}", Action::of(&short[remedies][0])),
         probability: told["finding"]["probability"].as_f64(),
         limit: told["finding"]["limit"].as_str().unwrap_or("unknown").to_owned(),
+        shown: told[if download { "download" } else { "upload" }]["one_flow"].as_f64(),
         goodput,
     })
 }

@@ -1,8 +1,9 @@
 //! Goodput against delay, as Pantheon plots it (Yan et al. 2018, figure 2): the delay falls to the
 //! right, so that the best place is at the top right.
 
-use super::name_places::{self, Named};
-use super::{Chart, ControlStyle, Entry, Range, Values, Width, axis_titles, in_unit, legend};
+use super::{
+    Chart, ControlStyle, Entry, Named, Range, Values, Width, axis_titles, in_unit, legend, names,
+};
 use crate::axis::{MILLIS, RATE, readable};
 use crate::html::drawing::{Area, line, text};
 use crate::html::markup::Markup;
@@ -63,7 +64,7 @@ impl AgainstDelay<'_> {
     }
 
     fn points(&self, m: &mut Markup, area: &Area, place: impl Fn(f64, f64) -> (f64, f64)) {
-        let mut names = Vec::new();
+        let mut named = Vec::new();
         for point in &self.points {
             let (delay, rate) = (point.delay_ms, point.rate_bps);
             let style = ControlStyle::of(&point.control);
@@ -73,9 +74,9 @@ impl AgainstDelay<'_> {
             line(m, &whisker, place(delay.median, rate.low), place(delay.median, rate.high));
             let at = place(delay.median, rate.median);
             style.marker.draw(m, &class, at);
-            names.push(Named { at, name: point.name.clone(), class });
+            named.push(Named { at, name: point.name.clone(), class });
         }
-        name_places::write(m, &names, area);
+        names(m, &named, area);
     }
 
     /// A sample of each control that is drawn; returns the drawing's height.

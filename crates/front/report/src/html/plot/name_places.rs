@@ -4,10 +4,10 @@ use crate::html::drawing::{Area, polyline, text};
 use crate::html::markup::Markup;
 
 /// A point and its name.
-pub(super) struct Named {
-    pub(super) at: (f64, f64),
-    pub(super) name: String,
-    pub(super) class: String,
+pub(in crate::html) struct Named {
+    pub(in crate::html) at: (f64, f64),
+    pub(in crate::html) name: String,
+    pub(in crate::html) class: String,
 }
 
 /// Of a character, and of a line, in pixels.
@@ -19,7 +19,7 @@ const GAP: f64 = 9.0;
 const MAX_LINES: i32 = 12;
 
 /// Writes the names within an area. One that fits nowhere is left out: the legend has it.
-pub(super) fn write(m: &mut Markup, points: &[Named], area: &Area) {
+pub(in crate::html) fn write(m: &mut Markup, points: &[Named], area: &Area) {
     let mut taken: Vec<Area> = points.iter().map(|point| around(point.at)).collect();
     let mut order: Vec<&Named> = points.iter().collect();
     order.sort_by(|one, other| one.at.1.total_cmp(&other.at.1));
