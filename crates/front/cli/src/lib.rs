@@ -31,7 +31,6 @@ mod verb_groups;
 mod verbs;
 mod web_flags;
 
-use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use console::{Colour, Console};
 use failure::{Failure, Outcome};
@@ -134,10 +133,7 @@ pub fn main() {
     let mut cli = command
         .clone()
         .try_get_matches_from(&arguments)
-        .and_then(|matches| match output_path::named_twice(&command, &matches) {
-            Some(wrong) => Err(Cli::command().error(ErrorKind::ArgumentConflict, wrong)),
-            None => Cli::from_arg_matches(&matches),
-        })
+        .and_then(|matches| Cli::from_arg_matches(&matches))
         .unwrap_or_else(|error| usage_error::exit(&error, &command, &arguments));
     failure::set_verb(usage_error::verb(&command, &arguments).0);
     let console = &mut Console::new(cli.color);

@@ -1,8 +1,6 @@
 //! The type of flags that name an output file or directory. Only [`host::output_file`] and
 //! [`host::capture_file`] open such paths.
 
-use clap::{Arg, ArgMatches, Command};
-use std::any::TypeId;
 use std::ffi::OsString;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -31,54 +29,15 @@ impl Deref for OutputPath {
     }
 }
 
-/// What is wrong where two flags of a command name one file: the second would overwrite what the
-/// first has written. Devices and standard output may be named twice.
-pub(crate) fn named_twice(command: &Command, matches: &ArgMatches) -> Option<String> {
-    if let Some((name, matches)) = matches.subcommand() {
-        return named_twice(command.find_subcommand(name)?, matches);
-    }
-    let mut named: Vec<(String, PathBuf)> = Vec::new();
-    for arg in command.get_arguments() {
-        for file in files(arg, matches) {
-            let flag = arg.to_string();
-            let flag = flag.split_whitespace().next().unwrap_or_default().to_owned();
-            let whole = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
-            if let Some((other, _)) = named.iter().find(|(_, known)| *known == whole) {
-                let file = file.display();
-                return Some(format!(
-                    "{other} and {flag} both name {file}: give each its own file"
-                ));
-            }
-            if file != Path::new("-") && !whole.starts_with("/dev") {
-                named.push((flag, whole));
-            }
-        }
-    }
-    None
-}
-
-/// The output files that an argument names.
-fn files<'a>(arg: &Arg, matches: &'a ArgMatches) -> Vec<&'a Path> {
-    let (id, type_id) = (arg.get_id().as_str(), arg.get_value_parser().type_id());
-    if type_id == TypeId::of::<OutputPath>() {
-        let all = matches.get_many::<OutputPath>(id).into_iter().flatten();
-        return all.map(|file| &**file).collect();
-    }
-    if type_id == TypeId::of::<(String, OutputPath)>() {
-        let all = matches.get_many::<(String, OutputPath)>(id).into_iter().flatten();
-        return all.map(|(_, file)| &**file).collect();
-    }
-    Vec::new()
-}
-
 #[cfg(test)]
 #[path = "../tests/lab/output_files/flags.rs"]
 mod flags;
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use clap::CommandFactory;
+    use super::{OutputPath, flags};
+    use clap::{Arg, Command, CommandFactory};
+    use std::any::TypeId;
 
     /// Flags whose paths are read, or written to without a name (`doctor --disk`).
     const INPUTS: [&str; 52] = [
@@ -175,28 +134,11 @@ mod tests {
         assert_eq!(of_types(&types), attacked);
     }
 
-    #[test]
-    fn two_flags_do_not_name_one_file() {
-        let command = crate::Cli::command();
-        let twice = |line: &str| {
-            let matches = command.clone().try_get_matches_from(line.split_whitespace()).unwrap();
-            named_twice(&command, &matches)
-        };
-        let sim = "longhaul sim run --link rate=1mbit,rtt=1ms --flow cubic";
-        let wrong = twice(&format!("{sim} -o run.json --html ./run.json")).unwrap();
-        assert_eq!(wrong, "--save and --html both name ./run.json: give each its own file");
-        assert_eq!(twice(&format!("{sim} -o run.json --html run.html")), None);
-        assert_eq!(twice(&format!("{sim} -o /dev/null --html /dev/null")), None);
-        let lab = "longhaul lab run --link rate=1mbit,rtt=1ms --pcap client=a.pcap --pcap";
-        assert!(twice(&format!("{lab} server=a.pcap -- true")).is_some());
-        assert_eq!(twice(&format!("{lab} server=b.pcap -- true")), None);
-    }
-
     /// A flag that takes any other path is known to name no output file; that of kept results is
     /// checked by whoever opens it.
     #[test]
     fn other_paths_are_of_files_to_read() {
-        let found = of_types(&[TypeId::of::<PathBuf>()]);
+        let found = of_types(&[TypeId::of::<std::path::PathBuf>()]);
         assert_eq!(found.into_iter().map(|(flag, _)| flag).collect::<Vec<_>>(), INPUTS);
     }
 }

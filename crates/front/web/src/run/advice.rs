@@ -322,8 +322,7 @@ pub(super) fn outcome_of(flows: u32, congestion: Option<&str>, rate: f64) -> Out
     use super::message::{Plan, StepResult};
     let congestion = congestion.map(str::to_owned);
     let kind = StepKind::Download;
-    let why = String::new();
-    let plan = Plan { kind, flows, seconds: 1.0, longest: 1.0, congestion, pacing: None, why };
+    let plan = Plan { congestion, ..super::conductor::planned(kind, flows, 1.0, "") };
     let result = StepResult {
         step: 0,
         kind,

@@ -45,7 +45,7 @@ const SEVERAL: u32 = 6;
 const MIN_BUDGET_SHARE: f64 = 0.02;
 
 /// A step as it is without experiments.
-fn planned(kind: StepKind, flows: u32, seconds: f64, why: &str) -> Plan {
+pub(super) fn planned(kind: StepKind, flows: u32, seconds: f64, why: &str) -> Plan {
     let why = why.to_owned();
     Plan { kind, flows, seconds, longest: seconds, congestion: None, pacing: None, why }
 }

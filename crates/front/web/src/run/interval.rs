@@ -152,7 +152,7 @@ mod tests {
         // Of a longer series, the planned time counts.
         assert!(!is_settled(&ticks(10, steady), 3.0));
         let ramp = |t_s: f64| 2e6 * t_s;
-        let sawtooth = |t_s: f64| 7e6 + 3e6 * (t_s % 8.0) / 8.0;
+        let sawtooth = |t_s: f64| 5e6 + 5e6 * (t_s % 8.0) / 8.0;
         assert!(!is_settled(&ticks(5, ramp), 5.0) && !is_settled(&ticks(5, sawtooth), 5.0));
         // Nothing that arrives, and steps in which nobody can tell.
         assert!(is_settled(&ticks(5, |_| 0.0), 5.0) && is_settled(&ticks(1, ramp), 0.9));

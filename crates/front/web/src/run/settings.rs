@@ -23,6 +23,7 @@ pub(super) fn apply(plan: &Plan, connection: &Connection) -> Result<(), String> 
 
 #[cfg(test)]
 mod tests {
+    use super::super::conductor::planned;
     use super::*;
     use crate::run::message::StepKind;
     use tokio::net::{TcpListener, TcpStream};
@@ -35,15 +36,7 @@ mod tests {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
             let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
             let connection = Connection::of(&stream, false).unwrap();
-            let mut plan = Plan {
-                kind: StepKind::Download,
-                flows: 1,
-                seconds: 1.0,
-                longest: 1.0,
-                congestion: None,
-                pacing: None,
-                why: String::new(),
-            };
+            let mut plan = planned(StepKind::Download, 1, 1.0, "");
             let limit = || connection.tcp_info().unwrap().max_pacing_rate;
             apply(&plan, &connection).unwrap();
             assert_eq!(limit(), None);

@@ -88,11 +88,11 @@ pub(super) fn invalid(
 
 #[cfg(test)]
 mod tests {
+    use super::super::conductor::planned;
     use super::*;
 
     fn plan(kind: StepKind) -> Plan {
-        let why = String::new();
-        Plan { kind, flows: 1, seconds: 1.0, longest: 1.0, congestion: None, pacing: None, why }
+        planned(kind, 1, 1.0, "")
     }
 
     #[test]
