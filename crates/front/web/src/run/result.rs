@@ -252,7 +252,9 @@ impl<'a> Steps<'a> {
             (None, Some(one)) if is_as_another => OfBbr::AsAnother(one),
             _ => OfBbr::Unknown,
         };
-        differs::methods(series(one), bbr, series(self.of(StepKind::Download, true)))
+        let limit = one.and_then(Outcome::finding).and_then(|finding| finding.limit);
+        let by_losses = matches!(limit, Some(Limit::Loss | Limit::ClusteredLoss));
+        differs::methods(series(one), by_losses, bbr, series(self.of(StepKind::Download, true)))
     }
 }
 
