@@ -7,8 +7,8 @@
 //! (docs/design/local-paths.md). So the listener has Reno, which every kernel has and which does not
 //! pace, and whoever accepts a connection gives it its own before it sends.
 
-use crate::tcp_info;
-use socket2::{Domain, Socket, Type};
+use crate::{route_table, tcp_info};
+use socket2::{Domain, SockRef, Socket, Type};
 use std::{io, os::fd::AsFd};
 
 /// Paces nothing, and cannot be removed from a kernel.
@@ -23,7 +23,7 @@ pub fn accept_unpaced(listener: &impl AsFd) {
 }
 
 /// Gives an accepted connection the default congestion control where [`accept_unpaced`] has kept it
-/// from that. One whose route names another keeps it, except Reno, which looks like the listener's.
+/// from that. One whose route names another keeps it.
 pub fn restore_default(accepted: &impl AsFd) {
     if let Ok(default) = default_congestion() {
         restore(accepted, &default);
@@ -31,9 +31,18 @@ pub fn restore_default(accepted: &impl AsFd) {
 }
 
 fn restore(accepted: &impl AsFd, default: &str) {
-    if paces(default) && tcp_info::congestion(accepted).is_ok_and(|name| name == UNPACED) {
+    let is_unpaced = || tcp_info::congestion(accepted).is_ok_and(|name| name == UNPACED);
+    if paces(default) && is_unpaced() && !is_of_route(accepted) {
         let _ = tcp_info::set_congestion(accepted, default);
     }
+}
+
+/// Whether the route to the peer names the listener's congestion control (ip-route(8), `congctl`). A
+/// process that may not ask the kernel takes it for the listener's.
+fn is_of_route(accepted: &impl AsFd) -> bool {
+    let peer = SockRef::from(accepted).peer_addr().ok().and_then(|peer| peer.as_socket());
+    let route = peer.and_then(|peer| route_table::lookup(peer.ip().to_canonical()).ok());
+    route.is_some_and(|route| route.tcp_metrics().congctl.as_deref() == Some(UNPACED))
 }
 
 fn paces(congestion: &str) -> bool {

@@ -74,6 +74,13 @@ pub(crate) fn hosts_are_set_as_asked() {
         let most: u64 = buffers.split_whitespace().last().unwrap().parse().unwrap();
         assert!(most >= 4 * 12_500_000, "{buffers}");
     }
+    // Also where the server sends, and BBR is the default of this host.
+    let server = format!("{LONGHAUL} server");
+    let options = ["--cc", "reno", "--server", &server];
+    let test = [LONGHAUL, "test", "server", "-R", "-t", "1", "--json"];
+    let ended = lab_with("rate=100mbit,rtt=1ms", &options, &test);
+    let report: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(report["streams"][0]["congestion"].as_str(), Some("reno"), "{ended:?}");
     let ended = lab_with("rate=1gbit,rtt=1ms", &["--cc", "warp"], &["true"]);
     assert!(ended.code == Some(2) && ended.stderr.contains("warp"), "{ended:?}");
     let options = ["--sysctl", "net.ipv4.no_such_thing=1"];
