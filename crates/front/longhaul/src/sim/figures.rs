@@ -12,7 +12,7 @@ use record::{
 use std::time::Duration;
 use tcp::LimitTimes;
 use twin::{ConnectionConfig, Outcome, TruthInterval};
-use units::{BitRate, ByteCount, Nanos, Rtt, nanos};
+use units::{BitRate, ByteCount, Nanos, nanos};
 
 /// The name of the simulator, for documents that name a peer.
 const PEER: &str = "longhaul's simulator";
@@ -114,11 +114,8 @@ fn flows(prepared: &Prepared, measurement: &Measurement, truth: &[TruthInterval]
 
 /// The RTT of the path at the start and of the access link of a group's flows.
 fn base_rtt_ms(prepared: &Prepared, group: &FlowGroup) -> f64 {
-    let path = prepared.paths.first().map_or(0, |(_, path)| {
-        let [up, down] = path.directions();
-        up.delay().nanos() + down.delay().nanos()
-    });
-    Rtt::from_nanos(path).millis_f64() + group.delay.as_secs_f64() * 1e3
+    let path = prepared.path().map_or(0.0, |path| path.rtt().millis_f64());
+    path + group.delay.as_secs_f64() * 1e3
 }
 
 /// A flow, with the streams of its connections.

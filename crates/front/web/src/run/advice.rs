@@ -15,7 +15,7 @@ use units::BitRate;
 /// Remedies of a result.
 const MAX_REMEDIES: usize = 3;
 /// A gain below this is none: two transfers in turn differ by as much.
-pub(super) const MIN_FACTOR: f64 = 1.1;
+const MIN_FACTOR: f64 = 1.1;
 /// Of remedies with this share of the best one's gain, the simplest comes first.
 const NEARLY_BEST: f64 = 0.9;
 

@@ -79,9 +79,9 @@ fn settled(series: &ByteSeries) -> Option<f64> {
 pub(super) enum OfBbr<'a> {
     /// It was measured.
     Measured(&'a ByteSeries),
-    /// Another congestion control had all that BBR could have.
+    /// A host was the limit of another congestion control, and would be BBR's.
     AsAnother(&'a ByteSeries),
-    /// It was not tried, and might be faster.
+    /// It was not tried, and might be faster, or slower.
     Unknown,
 }
 
@@ -99,11 +99,11 @@ pub(super) fn methods(
         OfBbr::Measured(bbr) => (ten_seconds(bbr), "one flow with BBR, the mean of ten seconds"),
         OfBbr::AsAnother(one) => (
             ten_seconds(one),
-            "one flow with BBR, the mean of ten seconds: here the same with another congestion control",
+            "one flow with BBR, the mean of ten seconds: here the same with another congestion control, as a host is the limit",
         ),
         OfBbr::Unknown => (
             None,
-            "one flow with BBR, the mean of ten seconds: not tried in this run, and it might be faster",
+            "one flow with BBR, the mean of ten seconds: not tried in this run, and it might differ",
         ),
     };
     vec![

@@ -140,6 +140,7 @@ pub(super) fn of(
         }
     }
     let remedies = advice::of(outcomes, StepKind::Download, decided, platform);
+    let finding = finding.map(|finding| shown(finding, decided, explained));
     RunResult {
         run: id.to_owned(),
         download,
@@ -157,11 +158,11 @@ pub(super) fn of(
         families: None,
         queue: None,
         verdicts: aim::verdicts(&figures),
-        finding: finding.map(|finding| shown(finding, decided, explained)),
+        differs: steps.differs(finding.as_ref().and_then(|finding| finding.limit)),
+        finding,
         gain: remedies.first().and_then(|remedy| remedy.gain),
         remedies,
         upload_remedies: advice::of(outcomes, StepKind::Upload, &[], platform),
-        differs: steps.differs(),
         intervals: steps.intervals(idle, down, up),
         valid: invalid_because.is_empty(),
         invalid_because,
@@ -239,20 +240,21 @@ impl<'a> Steps<'a> {
         }
     }
 
-    fn differs(&self) -> Vec<Method> {
+    /// What other tests would have shown, with the limit that the run names.
+    fn differs(&self, limit: Option<Limit>) -> Vec<Method> {
         let series = |outcome: Option<&'a Outcome>| outcome.map(|outcome| &outcome.total[..]);
         let one = self.of(StepKind::Download, false);
         let bbr = self.0.iter().find(|outcome| {
             outcome.plan.congestion.as_deref() == Some("bbr") && outcome.plan.flows == 1
         });
         let is_bbr = one.is_some_and(|one| one.result.congestion.as_deref() == Some("bbr"));
-        let is_as_another = trial::may_gain(self) == Some(false);
         let bbr = match (series(bbr.or(one.filter(|_| is_bbr))), series(one)) {
             (Some(bbr), _) => OfBbr::Measured(bbr),
-            (None, Some(one)) if is_as_another => OfBbr::AsAnother(one),
+            (None, Some(series)) if one.is_some_and(trial::is_of_the_hosts) => {
+                OfBbr::AsAnother(series)
+            }
             _ => OfBbr::Unknown,
         };
-        let limit = one.and_then(Outcome::finding).and_then(|finding| finding.limit);
         let by_losses = matches!(limit, Some(Limit::Loss | Limit::ClusteredLoss));
         differs::methods(series(one), by_losses, bbr, series(self.of(StepKind::Download, true)))
     }

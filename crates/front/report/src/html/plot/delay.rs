@@ -45,9 +45,7 @@ impl AgainstDelay<'_> {
             let left = width.of(72.0, 56.0);
             let area = Area { left, right, top: TOP, bottom: TOP + width.of(380.0, 300.0) };
             area.levels(m, up.shares());
-            let ticks: Vec<_> = across.shares().collect();
-            let every = ticks.len().div_ceil(width.of(12, 6)).max(1);
-            for (share, label) in ticks.into_iter().step_by(every) {
+            for (share, label) in across.some_shares(width.of(12, 6)) {
                 area.tick(m, area.x(1.0 - share), &label);
             }
             let delay = in_unit(self.delay, across.unit);
@@ -81,12 +79,7 @@ impl AgainstDelay<'_> {
 
     /// A sample of each control that is drawn; returns the drawing's height.
     fn legend(&self, m: &mut Markup, width: Width, area: &Area) -> f64 {
-        let mut entries: Vec<Entry> = Vec::new();
-        for point in &self.points {
-            if entries.iter().all(|entry| entry.name != point.control) {
-                entries.push(Entry::marker(point.control.clone(), &point.control));
-            }
-        }
+        let entries = Entry::markers(self.points.iter().map(|point| point.control.as_str()));
         let below = area.bottom + 56.0;
         let edges = (width.of(area.left, 8.0), width.pixels() - 8.0);
         below + legend(m, &entries, edges, below)

@@ -48,6 +48,17 @@ impl Entry {
         Entry { name: name.into(), sample: Sample::Marker(ControlStyle::of(control)) }
     }
 
+    /// The markers of controls, each once, in their order.
+    pub(in crate::html) fn markers<'a>(controls: impl Iterator<Item = &'a str>) -> Vec<Self> {
+        let mut entries: Vec<Self> = Vec::new();
+        for control in controls {
+            if entries.iter().all(|entry| entry.name != control) {
+                entries.push(Entry::marker(control, control));
+            }
+        }
+        entries
+    }
+
     /// Width of its sample, with the space after it.
     const fn reach(&self) -> f64 {
         match self.sample {

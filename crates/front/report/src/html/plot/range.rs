@@ -65,6 +65,12 @@ impl Range {
             (this.share(value), format!("{:.places$}", value / this.scale))
         })
     }
+
+    /// At most so many of them, evenly: for labels beside each other.
+    pub(in crate::html) fn some_shares(&self, most: usize) -> impl Iterator<Item = (f64, String)> {
+        let every = self.shares().count().div_ceil(most.max(1)).max(1);
+        self.shares().step_by(every)
+    }
 }
 
 #[cfg(test)]

@@ -89,9 +89,7 @@ impl Plot<'_> {
         let (left, right) = (width.of(72.0, 56.0), width.pixels() - width.of(24.0, 12.0));
         let area = Area { left, right, top: TOP, bottom: TOP + width.of(320.0, 260.0) };
         area.levels(m, self.up.shares());
-        let ticks: Vec<_> = self.across.shares().collect();
-        let every = ticks.len().div_ceil(width.of(12, 6)).max(1);
-        for (share, label) in ticks.into_iter().step_by(every) {
+        for (share, label) in self.across.some_shares(width.of(12, 6)) {
             area.tick(m, area.x(share), &label);
         }
         let titles = [in_unit("base RTT", self.across.unit), in_unit("goodput", self.up.unit)];
@@ -115,11 +113,7 @@ impl Plot<'_> {
         names(m, &named, &area);
         let mut entries =
             vec![Entry::line("as the nearest flow", "fair"), Entry::line("1/RTT", "reference")];
-        for point in self.points {
-            if entries.iter().all(|entry| entry.name != point.control) {
-                entries.push(Entry::marker(point.control.clone(), &point.control));
-            }
-        }
+        entries.extend(Entry::markers(self.points.iter().map(|point| point.control.as_str())));
         let below = area.bottom + 56.0;
         below + legend(m, &entries, (width.of(area.left, 8.0), width.pixels() - 8.0), below)
     }

@@ -1,6 +1,5 @@
 //! The trial of another congestion control.
 
-use super::super::advice::MIN_FACTOR;
 use super::super::message::{Plan, StepKind};
 use super::super::result::Steps;
 use super::super::step::Outcome;
@@ -19,17 +18,8 @@ const OF_THE_HOSTS: [Limit; 6] = [
     Limit::Cpu,
 ];
 
-/// Whether another congestion control may be faster than the server's: not where one flow has had all
-/// that several had, nor where a window or the receiver is its limit. `None` where no step tells.
-pub(in super::super) fn may_gain(steps: &Steps<'_>) -> Option<bool> {
-    let one = steps.of(StepKind::Download, false)?;
-    let several = steps.of(StepKind::Download, true)?;
-    let rate = |outcome: &Outcome| outcome.result.rate.filter(|_| outcome.result.valid);
-    let is_faster = rate(several)? >= MIN_FACTOR * rate(one)?;
-    Some(is_faster && !is_of_the_hosts(one))
-}
-
-fn is_of_the_hosts(one: &Outcome) -> bool {
+/// Whether a host limits a flow: another congestion control has the same then.
+pub(in super::super) fn is_of_the_hosts(one: &Outcome) -> bool {
     let limit = one.finding().and_then(|finding| finding.limit);
     limit.is_some_and(|limit| OF_THE_HOSTS.contains(&limit))
 }
@@ -69,7 +59,6 @@ mod tests {
         assert_eq!(plan(&both()), Some((1, Some("bbr".to_owned()))));
         let full = [outcome_of(1, None, 10e6), outcome_of(6, None, 10.5e6)];
         assert!(plan(&full).is_some(), "ndt7 may show less than a full path");
-        assert_eq!(may_gain(&Steps(&full)), Some(false));
         assert_eq!(plan(&[outcome_of(6, None, 50e6)]), None);
         let mut tried = both();
         tried.insert(1, outcome_of(1, Some("bbr"), 12e6));
@@ -84,6 +73,7 @@ mod tests {
         let mut finding = diagnose::explain(&record::Measurement::default());
         finding.limit = Some(Limit::ReceiveWindow);
         windowed[0].result.finding = Some(finding);
+        assert!(is_of_the_hosts(&windowed[0]) && !is_of_the_hosts(&full[0]));
         assert_eq!(plan(&windowed), None);
     }
 }
