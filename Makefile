@@ -67,6 +67,7 @@ bench:
 	$(CARGO) bench --locked -p longhaul-web --bench legs
 	$(CARGO) bench --locked -p longhaul-web --bench web_loss
 	$(CARGO) bench --locked -p longhaul-web --bench web_load
+	scripts/bbr3-peer
 	scripts/kernel-oracle
 
 # Every built-in study in its short form: fails if a published trend does not hold.

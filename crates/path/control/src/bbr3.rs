@@ -63,21 +63,26 @@ const MAX_BURST_BYTES: f64 = 65_536.0;
 /// receiver.
 const BURSTS: u64 = 3;
 
-/// The state machine.
+/// The states of BBR version 3 (the draft's section 5.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+pub enum Bbr3State {
+    /// Doubles the rate each round, until the pipe is full.
     Startup,
+    /// Drains the queue of startup.
     Drain,
     /// Below the bandwidth, until the queue that probing left is drained.
-    ProbeDown,
+    ProbeBwDown,
     /// At the bandwidth, with headroom for others.
-    ProbeCruise,
+    ProbeBwCruise,
     /// One round without headroom, before probing.
-    ProbeRefill,
+    ProbeBwRefill,
     /// Above the bandwidth.
-    ProbeUp,
+    ProbeBwUp,
+    /// Half a BDP in flight, to see the minimum RTT.
     ProbeRtt,
 }
+
+use Bbr3State as State;
 
 /// BBR version 3.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -139,13 +144,19 @@ impl Bbr3 {
         }
     }
 
-    /// Its state; the phases of ProbeBW are one.
+    /// Its state.
+    #[must_use]
+    pub const fn state(&self) -> Bbr3State {
+        self.state
+    }
+
+    /// Its state as version 1 has it: the phases of ProbeBW are one.
     #[must_use]
     pub const fn mode(&self) -> BbrMode {
         match self.state {
             State::Startup => BbrMode::Startup,
             State::Drain => BbrMode::Drain,
-            State::ProbeDown | State::ProbeCruise | State::ProbeRefill | State::ProbeUp => {
+            State::ProbeBwDown | State::ProbeBwCruise | State::ProbeBwRefill | State::ProbeBwUp => {
                 BbrMode::ProbeBw
             }
             State::ProbeRtt => BbrMode::ProbeRtt,
@@ -157,21 +168,21 @@ impl Bbr3 {
         match self.state {
             State::Startup => (startup::GAIN, CWND_GAIN),
             State::Drain => (startup::DRAIN_GAIN, CWND_GAIN),
-            State::ProbeDown => (probe_bw::DOWN_GAIN, CWND_GAIN),
-            State::ProbeCruise | State::ProbeRefill => (1.0, CWND_GAIN),
-            State::ProbeUp => (probe_bw::UP_GAIN, PROBE_UP_CWND_GAIN),
+            State::ProbeBwDown => (probe_bw::DOWN_GAIN, CWND_GAIN),
+            State::ProbeBwCruise | State::ProbeBwRefill => (1.0, CWND_GAIN),
+            State::ProbeBwUp => (probe_bw::UP_GAIN, PROBE_UP_CWND_GAIN),
             State::ProbeRtt => (1.0, probe_rtt::CWND_GAIN),
         }
     }
 
     const fn is_probing_bandwidth(&self) -> bool {
-        matches!(self.state, State::Startup | State::ProbeRefill | State::ProbeUp)
+        matches!(self.state, State::Startup | State::ProbeBwRefill | State::ProbeBwUp)
     }
 
     const fn is_in_probe_bw(&self) -> bool {
         matches!(
             self.state,
-            State::ProbeDown | State::ProbeCruise | State::ProbeRefill | State::ProbeUp
+            State::ProbeBwDown | State::ProbeBwCruise | State::ProbeBwRefill | State::ProbeBwUp
         )
     }
 
@@ -189,7 +200,7 @@ impl Bbr3 {
     /// A window, and what bursts need beyond it (the draft's quantization budget).
     fn with_bursts(&self, window: u64) -> u64 {
         let window = window.max(BURSTS * self.burst()).max(MIN_WINDOW);
-        window + if self.state == State::ProbeUp { 2 } else { 0 }
+        window + if self.state == State::ProbeBwUp { 2 } else { 0 }
     }
 
     /// Packets in flight that the model wants at a bandwidth and gain.
@@ -280,8 +291,10 @@ impl Bbr3 {
     /// The most in flight by both models.
     fn most_by_model(&self) -> u64 {
         let long_term = match self.state {
-            State::ProbeCruise | State::ProbeRtt => self.long_term.inflight_with_headroom(),
-            State::ProbeDown | State::ProbeRefill | State::ProbeUp => self.long_term.inflight(),
+            State::ProbeBwCruise | State::ProbeRtt => self.long_term.inflight_with_headroom(),
+            State::ProbeBwDown | State::ProbeBwRefill | State::ProbeBwUp => {
+                self.long_term.inflight()
+            }
             State::Startup | State::Drain => u64::MAX,
         };
         long_term.min(self.short_term.inflight())

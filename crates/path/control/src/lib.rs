@@ -85,7 +85,7 @@ mod xcp;
 mod yeah;
 
 pub use bbr::{Bbr, BbrMode};
-pub use bbr3::Bbr3;
+pub use bbr3::{Bbr3, Bbr3State};
 pub use bic::Bic;
 pub use controller::{
     Algorithm, Controller, FAST_BACKLOG, NATIVE_ALGORITHMS, UDT_ALGORITHMS, UDT_FLOW_WINDOW,

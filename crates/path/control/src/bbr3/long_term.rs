@@ -93,7 +93,7 @@ impl Bbr3 {
         }
         let Some(bound) = self.long_term.inflight else { return };
         self.long_term.inflight = Some(bound.max(rate.in_flight));
-        if self.state == State::ProbeUp {
+        if self.state == State::ProbeBwUp {
             self.raise_inflight(ack);
         }
     }
@@ -107,7 +107,7 @@ impl Bbr3 {
             let found = (rate.in_flight as f64 * share) as u64;
             self.long_term.inflight = Some(found.max(least));
         }
-        if self.state == State::ProbeUp {
+        if self.state == State::ProbeBwUp {
             self.begin_probe_down(ack.now, ack.delivered);
         }
     }

@@ -45,25 +45,25 @@ pub(super) struct Cycle {
 impl Bbr3 {
     pub(super) fn update_cycle(&mut self, ack: &Ack) {
         match self.state {
-            State::ProbeDown => {
+            State::ProbeBwDown => {
                 if self.is_time_to_probe(ack.now) {
                     self.begin_refill(ack);
                 } else if self.is_time_to_cruise(ack) {
-                    self.state = State::ProbeCruise;
+                    self.state = State::ProbeBwCruise;
                 }
             }
-            State::ProbeCruise => {
+            State::ProbeBwCruise => {
                 if self.is_time_to_probe(ack.now) {
                     self.begin_refill(ack);
                 }
             }
-            State::ProbeRefill => {
+            State::ProbeBwRefill => {
                 if self.round.started {
                     self.cycle.samples = true;
                     self.begin_probe_up(ack);
                 }
             }
-            State::ProbeUp => {
+            State::ProbeBwUp => {
                 if self.is_time_to_go_down(ack) {
                     self.begin_probe_down(ack.now, ack.delivered);
                 }
@@ -103,7 +103,7 @@ impl Bbr3 {
     }
 
     pub(super) fn begin_probe_down(&mut self, now: Nanos, delivered: u64) {
-        self.state = State::ProbeDown;
+        self.state = State::ProbeBwDown;
         self.cycle.since = now;
         self.cycle.wait_ns = WAIT_NS + (self.random.unit() * WAIT_SPREAD_NS) as u64;
         self.cycle.rounds = self.random.draw() & 1;
@@ -112,11 +112,11 @@ impl Bbr3 {
     }
 
     pub(super) const fn begin_cruise(&mut self) {
-        self.state = State::ProbeCruise;
+        self.state = State::ProbeBwCruise;
     }
 
     fn begin_refill(&mut self, ack: &Ack) {
-        self.state = State::ProbeRefill;
+        self.state = State::ProbeBwRefill;
         self.cycle.is_shared = self.probe_rtt.has_queue();
         self.short_term.reset();
         self.cycle.doublings = 0;
@@ -126,7 +126,7 @@ impl Bbr3 {
     }
 
     fn begin_probe_up(&mut self, ack: &Ack) {
-        self.state = State::ProbeUp;
+        self.state = State::ProbeBwUp;
         self.cycle.since = ack.now;
         self.cycle.acks = AckPhase::ProbeStarting;
         self.restart_round(ack.delivered);
