@@ -31,6 +31,7 @@ pub(crate) fn compare(runs: usize, only: Option<&str>) -> Fallible<()> {
         let (mut kernel, mut simulated) = (Vec::new(), Vec::new());
         for run in 0..runs {
             let seed = SEED + run as u64;
+            let case = scenarios::of_run(&case, seed);
             let run = lab_run::run_valid(&case, seed, ATTEMPTS, true)?;
             let one = figures(&run.measurement);
             let pauses = Measured::of(&case, run.records.as_deref().unwrap_or_default());

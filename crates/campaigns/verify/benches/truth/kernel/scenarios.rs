@@ -1,6 +1,8 @@
 //! The scenarios.
 
 use control::Algorithm::{self, Bbr, Cubic, NewReno};
+use rand_pcg::Pcg64Mcg;
+use rand_pcg::rand_core::SeedableRng;
 use simulator::{CrossFlow, Scenario};
 use units::{BitRate, ByteCount};
 
@@ -68,6 +70,26 @@ pub(crate) fn shown() -> Vec<Named> {
         with(case("bbr", "rate=100mbit,rtt=40ms,queue=1bdp", 5.0), |case| case.congestion = Bbr),
         case("gigabit", "rate=1gbit,rtt=20ms,queue=1bdp", 5.0),
     ]
+}
+
+/// Random losses, as scenarios have them: one in a thousand.
+const RANDOM_LOSS: &str = ",loss=0.1%";
+const PACKETS_PER_LOSS: f64 = 1e3;
+/// More data packets than any of these scenarios sends.
+const MOST_PACKETS: u64 = 100_000;
+
+/// The scenario of one run: random losses are drawn here, so that kernel and simulation lose the
+/// same data packets, by their number at the bottleneck. A loss more or less would decide.
+pub(crate) fn of_run(case: &Scenario, seed: u64) -> Scenario {
+    let Some(path) = case.path.strip_suffix(RANDOM_LOSS) else { return case.clone() };
+    let mut draws = Pcg64Mcg::seed_from_u64(seed);
+    let gap = || 1 + (link::random::exponential(&mut draws) * PACKETS_PER_LOSS) as u64;
+    let lost = std::iter::repeat_with(gap).scan(0, |at, gap| {
+        *at += gap;
+        (*at < MOST_PACKETS).then(|| at.to_string())
+    });
+    let lost = lost.collect::<Vec<String>>().join("+");
+    Scenario { path: format!("{path},up.loss=data:{lost}"), ..case.clone() }
 }
 
 /// Those that are run under the kernel and in the simulation.
