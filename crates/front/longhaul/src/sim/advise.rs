@@ -11,6 +11,7 @@ use control::{Algorithm, NamedControl};
 use matrix::Job;
 use record::{CommandHost, NextCommand, SIM_ADVICE_SCHEMA, SimAdvice, command_line};
 use serde::{Deserialize, Serialize};
+use topology::PathSpec;
 use units::Rtt;
 
 /// Most runs with each control.
@@ -94,7 +95,7 @@ pub fn advise(
     };
     let seeds: Vec<u64> =
         (0..u64::from(request.runs)).map(|number| request.seed.wrapping_add(number)).collect();
-    let compared = compared();
+    let compared = compared(path);
     let jobs = Job::all(&compared, &seeds);
     let done = matrix::run(&prepared, path, &jobs, on_event, stop)
         .ok_or_else(|| Problem::new(Fault::Interrupted, "interrupted"))?;
@@ -120,11 +121,15 @@ pub fn advise(
 }
 
 /// The controls that a host on the Internet may be given: those that Linux has, BBR version 3 and
-/// PSockets. DCTCP is for data centres alone (RFC 8257, section 5).
-fn compared() -> Vec<NamedControl> {
-    let is_fit = |one: &NamedControl| {
-        let algorithm = one.algorithm();
-        (algorithm.is_in_linux() || algorithm == Algorithm::Bbr3) && algorithm != Algorithm::Dctcp
+/// PSockets, and Prague where the queue is for L4S too. DCTCP is for data centres alone (RFC 8257,
+/// section 5).
+fn compared(path: &PathSpec) -> Vec<NamedControl> {
+    let is_l4s = path.directions()[0].has_l4s_queue();
+    let is_fit = |one: &NamedControl| match one.algorithm() {
+        Algorithm::Bbr3 => true,
+        Algorithm::Prague => is_l4s,
+        Algorithm::Dctcp => false,
+        other => other.is_in_linux(),
     };
     NamedControl::all().filter(is_fit).collect()
 }
@@ -156,6 +161,11 @@ fn notes(best: Option<&str>, seconds: f64, rtt: Rtt) -> Vec<String> {
     match best {
         Some("bbr3") => notes.push(
             "no released kernel has BBRv3: it is in Google's branch of Linux".to_owned(),
+        ),
+        Some("prague") => notes.push(
+            "no released kernel has Prague: it is in the L4S team's branch of Linux; both ends need it, \
+             for AccECN"
+                .to_owned(),
         ),
         Some(name) if !matches!(name, "cubic" | "reno" | "psockets") => notes.push(format!(
             "a kernel may lack it: modprobe tcp_{name}; sysctl net.ipv4.tcp_available_congestion_control lists what it has"
@@ -190,6 +200,22 @@ mod tests {
     }
 
     #[test]
+    fn prague_is_compared_where_the_queue_is_for_l4s() {
+        let advice = |link: &str| {
+            let request =
+                AdviseRequest { seconds: Some(20.0), runs: 1, ..AdviseRequest::new(link) };
+            advise(&request, &mut |_| (), &StopFlag::new()).unwrap()
+        };
+        let l4s = advice("rate=20mbit,rtt=20ms,queue=dualpi2");
+        let of = |name: &str| l4s.controls.iter().find(|one| one.control == name).unwrap();
+        let (prague, cubic) = (of("prague"), of("cubic"));
+        assert!(prague.queueing_ms.median < cubic.queueing_ms.median / 2.0, "{prague:?}");
+        assert!(prague.goodput_bps.median > cubic.goodput_bps.median * 0.95, "{prague:?}");
+        let classic = compared(&"rate=20mbit,rtt=20ms,queue=pie".parse().unwrap());
+        assert!(classic.iter().all(|one| one.name() != "prague"), "{classic:?}");
+    }
+
+    #[test]
     fn every_control_is_run_alone_and_beside_cubic() {
         let request = AdviseRequest {
             seconds: Some(4.0),
@@ -200,8 +226,9 @@ mod tests {
         let mut count =
             |event: SimEvent| runs += usize::from(matches!(event, SimEvent::Run { .. }));
         let advice = advise(&request, &mut count, &StopFlag::new()).unwrap();
-        assert_eq!(runs, 4 * compared().len());
-        assert_eq!(advice.controls.len(), compared().len());
+        let compared = compared(&request.link.parse().unwrap());
+        assert_eq!(runs, 4 * compared.len());
+        assert_eq!(advice.controls.len(), compared.len());
         let of = |name: &str| advice.controls.iter().find(|one| one.control == name).unwrap();
         assert!(of("bbr").goodput_bps.median > of("reno").goodput_bps.median);
         assert!((0.0..=1.0).contains(&of("bbr").harm.median), "{:?}", of("bbr").harm);

@@ -192,6 +192,12 @@ impl PathDirection {
         matches!(self.config.queue, Queue::Xcp(_))
     }
 
+    /// True if its queue has a part of its own for L4S (RFC 9332).
+    #[must_use]
+    pub const fn has_l4s_queue(&self) -> bool {
+        matches!(self.config.queue, Queue::DualPi2(_))
+    }
+
     /// The queue in words: `1 BDP (2.16 MB)`.
     #[must_use]
     pub fn queue_in_words(&self) -> String {

@@ -43,7 +43,7 @@ pub(super) struct AdviseArgs {
     /// Size of the queue: 0.1bdp, 100p, 1MB, 50ms [default: 1bdp]
     #[arg(long, value_name = "SIZE")]
     queue: Option<String>,
-    /// Queue discipline: codel, fq_codel, pie, red
+    /// Queue discipline: codel, fq_codel, pie, red, dualpi2
     #[arg(long, value_name = "NAME")]
     aqm: Option<String>,
     /// Path instead: a name (see `lab paths`), KEY=VALUE,… or both

@@ -16,7 +16,7 @@ use std::thread;
 use std::time::Duration;
 use tcp::{Acknowledgement, Segments};
 use topology::PathSpec;
-use twin::{Host, Observer, Scenario};
+use twin::{Ecn, Host, Observer, Scenario};
 use units::Nanos;
 
 /// RTTs of the runs differ by up to this share: without loss and jitter, runs would be alike.
@@ -122,7 +122,10 @@ fn simulate(prepared: &Prepared, path: &PathSpec, job: &Job, stop: &StopFlag) ->
     }
     let idle = (links[0].start.delay + links[1].start.delay).as_secs_f64() * 1e3;
     let template = prepared.connections.first()?;
-    let with = |algorithm| twin::ConnectionConfig { algorithm, ..*template };
+    let with = |algorithm| {
+        let ecn = Ecn::needed_by(algorithm);
+        twin::ConnectionConfig { algorithm, ecn, ..*template }
+    };
     let own = (0..job.control.connections()).map(|index| {
         let start = STAGGER * index;
         twin::ConnectionConfig { start, ..with(job.control.algorithm()) }
