@@ -132,7 +132,12 @@ impl Law for Illinois {
             self.least_ns = Some(self.least_ns.map_or(rtt_ns, |least| least.min(rtt_ns)));
             self.most_ns = self.most_ns.max(rtt_ns);
         }
-        if let Some(samples) = self.rounds.observe(ack) {
+        // Linux adapts where the window may grow, and so in no recovery.
+        let ended = match window.arithmetic() {
+            Arithmetic::Kernel => self.rounds.observe_through_recovery(ack),
+            Arithmetic::Paper => self.rounds.observe(ack),
+        };
+        if let Some(samples) = ended {
             self.adapt(&samples, window);
         }
     }

@@ -34,12 +34,26 @@ impl RttSamples {
 impl RoundTrips {
     /// Counts an acknowledgement. Returns the samples of the round trip that it ends.
     pub(crate) fn observe(&mut self, ack: &Ack) -> Option<RttSamples> {
+        self.count(ack);
+        self.end(ack)
+    }
+
+    /// The same, but a round trip that ends in a recovery goes on until that is over.
+    pub(crate) fn observe_through_recovery(&mut self, ack: &Ack) -> Option<RttSamples> {
+        self.count(ack);
+        if ack.phase == Phase::Recovery { None } else { self.end(ack) }
+    }
+
+    fn count(&mut self, ack: &Ack) {
         if let Some(rtt) = ack.rtt {
             let rtt_ns = rtt.nanos();
             self.rtts.count += 1;
             self.rtts.sum_ns = self.rtts.sum_ns.saturating_add(rtt_ns);
             self.rtts.least_ns = Some(self.rtts.least_ns.map_or(rtt_ns, |least| least.min(rtt_ns)));
         }
+    }
+
+    fn end(&mut self, ack: &Ack) -> Option<RttSamples> {
         let end = *self.end.get_or_insert(ack.sent_to);
         if ack.acked_to <= end {
             return None;

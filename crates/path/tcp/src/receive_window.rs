@@ -14,6 +14,8 @@ pub enum WindowSize {
 
 /// First window of an autotuned connection: half of `tcp_rmem`'s default, 128 KiB.
 const INITIAL_BYTES: u64 = 65_536;
+/// Packets that it expects to read in the first round trip: the initial window of the sender.
+const FIRST_READ: u64 = 10;
 /// Packets on top of twice what was read.
 const MARGIN: u64 = 16;
 /// Packets by which the window opens for each that arrives, as captures of Linux 6.18 show.
@@ -28,15 +30,17 @@ pub(crate) struct ReceiveWindow {
     size: u64,
     most: Option<u64>,
     rtt: ReceiverRtt,
-    /// When the current measurement began, and what had been read then.
-    since: Nanos,
+    /// When the current measurement began, with the first packet that was read, and what had been
+    /// read then.
+    since: Option<Nanos>,
     read: u64,
     /// What was read in a round trip so far, at most.
     most_read: u64,
 }
 
 impl ReceiveWindow {
-    pub(crate) fn new(size: WindowSize, mss: u64) -> Self {
+    /// `handshake_rtt`: what the handshake showed of the RTT.
+    pub(crate) fn new(size: WindowSize, mss: u64, handshake_rtt: Option<Rtt>) -> Self {
         let packets = |bytes: u64| (bytes / mss).max(1);
         let (size, most) = match size {
             WindowSize::Fixed(bytes) => (packets(bytes.bytes()), None),
@@ -49,10 +53,10 @@ impl ReceiveWindow {
             target: size,
             size,
             most,
-            rtt: ReceiverRtt::default(),
-            since: Nanos(0),
+            rtt: ReceiverRtt::from_handshake(handshake_rtt),
+            since: None,
             read: 0,
-            most_read: size / 2,
+            most_read: FIRST_READ,
         }
     }
 
@@ -83,11 +87,11 @@ impl ReceiveWindow {
     pub(crate) fn on_read(&mut self, now: Nanos, read: u64) {
         let Some(most) = self.most else { return };
         let rtt_ns = self.rtt.estimate_ns;
-        if rtt_ns == 0 || now.nanos_since(self.since) < rtt_ns {
+        if rtt_ns == 0 || self.since.is_some_and(|since| now.nanos_since(since) < rtt_ns) {
             return;
         }
         let copied = read - self.read;
-        if copied > self.most_read {
+        if self.since.is_some() && copied > self.most_read {
             // Twice, for the sender doubles its window in slow start; and the growth of
             // the last round trip once more, for it comes a round trip late.
             let window = 2 * copied + MARGIN;
@@ -95,8 +99,10 @@ impl ReceiveWindow {
             self.target = self.target.max((window + 2 * growth).min(most));
             self.most_read = copied;
         }
-        self.since = now;
-        self.read = read;
+        if read > 0 {
+            self.since = Some(now);
+            self.read = read;
+        }
     }
 }
 
@@ -116,6 +122,11 @@ struct ReceiverRtt {
 }
 
 impl ReceiverRtt {
+    fn from_handshake(rtt: Option<Rtt>) -> Self {
+        let ticks = rtt.map_or(0, |rtt| (rtt.nanos() / TICK_NS).max(1));
+        ReceiverRtt { estimate_ns: ticks * TICK_NS, echoed: 0 }
+    }
+
     fn sample(&mut self, now: Nanos, echo: Nanos, all_read: bool) {
         let tick = echo.0 / TICK_NS;
         if tick == self.echoed {
@@ -157,17 +168,21 @@ mod tests {
     #[test]
     fn an_autotuned_window_opens_by_two_packets_for_each_that_arrives() {
         let auto = WindowSize::Auto(ByteCount::from_bytes(1 << 20));
-        let mut window = ReceiveWindow::new(auto, 1_000);
+        let mut window = ReceiveWindow::new(auto, 1_000, Some(Rtt::from_micros(40_000)));
         assert!(!window.on_arrival(1) && window.size() == 65);
-        window.on_rtt(ms(40), ms(1), true);
-        window.on_read(ms(40), 40);
-        // Twice what was read and 16, and twice the growth beyond half of the first window.
-        assert_eq!((window.target, window.size()), (96 + 2 * (96 * 8 / 32), 65));
+        // The first packets begin a measurement of 40 ms.
+        window.on_read(ms(20), 2);
+        window.on_read(ms(59), 20);
+        assert_eq!((window.target, window.size()), (65, 65));
+        window.on_read(ms(60), 22);
+        // Twice what was read and 16, and twice the growth beyond the ten of the first window.
+        assert_eq!((window.target, window.size()), (56 + 2 * 56, 65));
         assert!(window.on_arrival(3) && window.size() == 71);
-        assert!(window.on_arrival(100) && window.size() == 144);
-        assert!(!window.on_arrival(1) && window.size() == 144);
+        assert!(window.on_arrival(100) && window.size() == 168);
+        assert!(!window.on_arrival(1) && window.size() == 168);
 
-        let mut fixed = ReceiveWindow::new(WindowSize::Fixed(ByteCount::from_bytes(9_000)), 1_000);
+        let nine = WindowSize::Fixed(ByteCount::from_bytes(9_000));
+        let mut fixed = ReceiveWindow::new(nine, 1_000, None);
         assert!(!fixed.on_arrival(1) && fixed.size() == 9);
     }
 

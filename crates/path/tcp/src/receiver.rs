@@ -26,6 +26,8 @@ pub struct ReceiverConfig {
     pub window: WindowSize,
     /// How the application reads.
     pub reader: Reader,
+    /// What the handshake showed of the RTT.
+    pub handshake_rtt: Option<Rtt>,
 }
 
 /// The receiving end of a connection.
@@ -76,7 +78,7 @@ impl Receiver {
     #[must_use]
     pub fn new(config: ReceiverConfig) -> Self {
         let mss = u64::from(config.mss.max(1));
-        let window = ReceiveWindow::new(config.window, mss);
+        let window = ReceiveWindow::new(config.window, mss, config.handshake_rtt);
         Receiver {
             mss,
             reader: config.reader,
@@ -361,7 +363,8 @@ mod tests {
     /// A receiver without quick acknowledgements left, which expects `QUICK`.
     fn receiver(reader: Reader) -> Receiver {
         let window = WindowSize::Fixed(ByteCount::from_bytes(1 << 20));
-        let mut receiver = Receiver::new(ReceiverConfig { mss: 1_000, window, reader });
+        let mut receiver =
+            Receiver::new(ReceiverConfig { mss: 1_000, window, reader, handshake_rtt: None });
         for packet in 0..u64::from(QUICK) {
             arrive(&mut receiver, Nanos(0), packet..packet + 1, false);
         }

@@ -38,6 +38,7 @@ impl Connection {
             mss: config.mss,
             window: config.window,
             reader: config.reader,
+            handshake_rtt: Some(handshake_rtt),
         });
         let sender = SenderConfig {
             mss: config.mss,
