@@ -64,13 +64,13 @@ struct Both {
     /// Virtual time 0, as the peer has it.
     epoch: Instant,
     lost: u64,
-    last: Option<Seen>,
-    tally: Arc<Mutex<Tally>>,
+    last: Option<PairSample>,
+    times: Arc<Mutex<StateTimes>>,
 }
 
 /// Both controllers after an acknowledgement.
 #[derive(Clone, Copy)]
-struct Seen {
+struct PairSample {
     now: Nanos,
     own: Bbr3State,
     is_same_state: bool,
@@ -80,12 +80,12 @@ struct Seen {
 
 /// Time, in ns, by the state of ours.
 #[derive(Default)]
-struct Tally {
-    spans: Vec<(Seen, u64)>,
+struct StateTimes {
+    spans: Vec<(PairSample, u64)>,
 }
 
 impl Both {
-    fn new(mss: u32, tally: Arc<Mutex<Tally>>) -> Self {
+    fn new(mss: u32, times: Arc<Mutex<StateTimes>>) -> Self {
         let config = RecoveryConfig {
             max_datagram_size: mss as usize,
             min_congestion_window: 4,
@@ -103,7 +103,7 @@ impl Both {
             epoch,
             lost: 0,
             last: None,
-            tally,
+            times,
         }
     }
 
@@ -179,11 +179,11 @@ impl CongestionControl for Both {
     fn on_ack(&mut self, ack: &Ack) {
         if let Some(last) = self.last {
             let span = ack.now.nanos_since(last.now);
-            self.tally.lock().expect("one thread").spans.push((last, span));
+            self.times.lock().expect("one thread").spans.push((last, span));
         }
         self.own.on_ack(ack);
         self.tell_peer(ack);
-        self.last = Some(Seen {
+        self.last = Some(PairSample {
             now: ack.now,
             own: self.own.state(),
             is_same_state: self.peer.state_name()
@@ -237,21 +237,21 @@ impl CongestionControl for Both {
     }
 }
 
-impl Tally {
-    fn share(&self, of: impl Fn(&Seen) -> bool, among: impl Fn(&Seen) -> bool) -> f64 {
-        let sum = |which: &dyn Fn(&Seen) -> bool| -> u64 {
-            self.spans.iter().filter(|(seen, _)| which(seen)).map(|(_, span)| span).sum()
+impl StateTimes {
+    fn share(&self, of: impl Fn(&PairSample) -> bool, among: impl Fn(&PairSample) -> bool) -> f64 {
+        let sum = |which: &dyn Fn(&PairSample) -> bool| -> u64 {
+            self.spans.iter().filter(|(sample, _)| which(sample)).map(|(_, span)| span).sum()
         };
-        sum(&|seen| among(seen) && of(seen)) as f64 / sum(&among).max(1) as f64
+        sum(&|sample| among(sample) && of(sample)) as f64 / sum(&among).max(1) as f64
     }
 
     /// The ratio that half of the time is below.
-    fn median(&self, among: impl Fn(&Seen) -> bool) -> f64 {
+    fn median(&self, among: impl Fn(&PairSample) -> bool) -> f64 {
         let mut found: Vec<(f64, u64)> = self
             .spans
             .iter()
-            .filter(|(seen, _)| among(seen))
-            .map(|(seen, span)| (seen.ratio, *span))
+            .filter(|(sample, _)| among(sample))
+            .map(|(sample, span)| (sample.ratio, *span))
             .collect();
         found.sort_by(|one, other| one.0.total_cmp(&other.0));
         let half = found.iter().map(|(_, span)| span).sum::<u64>() / 2;
@@ -266,16 +266,16 @@ impl Tally {
     }
 
     fn report(&self) -> String {
-        let all = |_: &Seen| true;
-        let close = |seen: &Seen| (seen.ratio - 1.0).abs() <= WITHIN;
+        let all = |_: &PairSample| true;
+        let close = |sample: &PairSample| (sample.ratio - 1.0).abs() <= WITHIN;
         let mut text = format!(
             "{{\"same_state\": {:.4}, \"cwnd_within\": {:.4}, \"states\": {{",
-            self.share(|seen| seen.is_same_state, all),
+            self.share(|sample| sample.is_same_state, all),
             self.share(close, all),
         );
         let mut is_first = true;
         for state in STATES {
-            let among = |seen: &Seen| seen.own == state;
+            let among = |sample: &PairSample| sample.own == state;
             let time = self.share(among, all);
             if time > 0.0 {
                 let comma = if is_first { "" } else { ", " };
@@ -283,7 +283,7 @@ impl Tally {
                 let _ = write!(
                     text,
                     "{comma}\"{state:?}\": [{time:.4}, {:.4}, {:.4}, {:.3}]",
-                    self.share(|seen| seen.is_same_state, among),
+                    self.share(|sample| sample.is_same_state, among),
                     self.share(close, among),
                     self.median(among),
                 );
@@ -305,14 +305,14 @@ fn main() -> Result<(), Box<dyn Error>> {
         connections: vec![ConnectionConfig { mss, ..ConnectionConfig::default() }],
         ..Scenario::new(up, down, Duration::from_secs(seconds.parse()?))
     };
-    let tally = Arc::new(Mutex::new(Tally::default()));
+    let times = Arc::new(Mutex::new(StateTimes::default()));
     let both = |_: usize| -> Option<Box<dyn CongestionControl + Send>> {
-        Some(Box::new(Both::new(mss, tally.clone())))
+        Some(Box::new(Both::new(mss, times.clone())))
     };
     let outcome = twin::run_with(&scenario, both)?;
     if outcome.measurement.streams.is_empty() {
         return Err("no flow was measured".into());
     }
-    println!("{}", tally.lock().expect("one thread").report());
+    println!("{}", times.lock().expect("one thread").report());
     Ok(())
 }
