@@ -59,8 +59,7 @@ impl Westwood {
     /// with the RTT of the one before. The first sample begins with the connection, so it has the
     /// first few packets of a whole round trip: the estimate begins low.
     fn measure_in_kernel(&mut self, ack: &Ack) {
-        let min_rtt_ns = self.min_rtt_ns.filter(|_| !std::mem::take(&mut self.restart_min));
-        self.min_rtt_ns = Some(min_rtt_ns.map_or(self.rtt_ns, |least| least.min(self.rtt_ns)));
+        self.lower_min_rtt();
         match self.began {
             Some(began) => {
                 let least = self.rtt_ns.div_ceil(TICK_NS).max(MIN_SAMPLE_TICKS);
@@ -84,8 +83,7 @@ impl Westwood {
     fn measure_by_paper(&mut self, ack: &Ack) {
         if let Some(rtt) = ack.rtt {
             self.rtt_ns = rtt.nanos();
-            let least = self.min_rtt_ns.filter(|_| !std::mem::take(&mut self.restart_min));
-            self.min_rtt_ns = Some(least.map_or(self.rtt_ns, |least| least.min(self.rtt_ns)));
+            self.lower_min_rtt();
         }
         let Some(began) = self.began else {
             self.began = Some(ack.now);
@@ -97,6 +95,13 @@ impl Westwood {
             self.began = Some(ack.now);
             self.delivered = 0;
         }
+    }
+
+    /// The minimum RTT, with the last one; after a timeout it is taken anew.
+    fn lower_min_rtt(&mut self) {
+        let restart = std::mem::take(&mut self.restart_min);
+        let least = self.min_rtt_ns.filter(|_| !restart);
+        self.min_rtt_ns = Some(least.map_or(self.rtt_ns, |least| least.min(self.rtt_ns)));
     }
 
     fn sample_in_kernel(&mut self, began: Nanos, now: Nanos) {

@@ -163,8 +163,8 @@ fn notes(best: Option<&str>, seconds: f64, rtt: Rtt) -> Vec<String> {
             "no released kernel has BBRv3: it is in Google's branch of Linux".to_owned(),
         ),
         Some("prague") => notes.push(
-            "no released kernel has Prague: it is in the L4S team's branch of Linux; both ends need it, \
-             for AccECN"
+            "no released kernel has Prague: it is in the L4S team's branch of Linux; both ends need \
+             AccECN"
                 .to_owned(),
         ),
         Some(name) if !matches!(name, "cubic" | "reno" | "psockets") => notes.push(format!(
