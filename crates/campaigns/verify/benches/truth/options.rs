@@ -2,6 +2,7 @@
 
 use crate::local::Set;
 use bench_harness::{Arguments, Fallible};
+use control::Algorithm;
 use simulator::{Hosts, Proportions, Scenario, ScenarioSet, Vantage};
 use std::path::PathBuf;
 
@@ -25,6 +26,8 @@ pub(crate) struct Options {
     pub(crate) decide_policer: bool,
     pub(crate) fixed_windows: bool,
     pub(crate) removal: bool,
+    /// Version 3 in the place of BBR.
+    pub(crate) bbr3: bool,
     /// Of the families.
     pub(crate) proportions: Proportions,
     /// Of `local`.
@@ -37,13 +40,21 @@ impl Options {
         ScenarioSet { hosts, proportions: self.proportions }
     }
 
+    fn case(&self, seed: u64, number: usize) -> Scenario {
+        let mut case = Scenario::draw(self.scenarios(), seed, number);
+        if self.bbr3 && case.congestion == Algorithm::Bbr {
+            case.congestion = Algorithm::Bbr3;
+        }
+        case
+    }
+
     /// The cases of a seed that this process runs.
     pub(crate) fn cases(&self, seed: u64) -> Vec<Scenario> {
         let (part, of) = self.part;
         let only = self.only.as_deref();
         (0..self.runs)
             .filter(|number| number % of == part % of)
-            .map(|number| Scenario::draw(self.scenarios(), seed, number))
+            .map(|number| self.case(seed, number))
             .filter(|case| only.is_none_or(|name| name == case.family))
             .collect()
     }
@@ -60,6 +71,7 @@ What is run:
   --seed N           of the draws (from the clock, and printed)
   --part I/N         one of N processes that share the cases
   --only FAMILY      cases of one family
+  --bbr3             BBR version 3 instead of BBR; needs --twin
   --fixed-windows    windows and buffers far below the BDP: finding and prediction beside what was
                      set and achieved
   --decide-policer   pairs of a policer and a queue of the same depth, decided by second tests
@@ -117,6 +129,7 @@ pub(crate) fn parse(mut arguments: Arguments) -> Fallible<Options> {
         decide_policer: arguments.flag("--decide-policer"),
         fixed_windows: arguments.flag("--fixed-windows"),
         removal: arguments.flag("--removal"),
+        bbr3: twin && arguments.flag("--bbr3"),
         proportions: proportions.unwrap_or_default(),
         set,
     };

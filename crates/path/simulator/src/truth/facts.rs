@@ -155,9 +155,10 @@ impl<'a> Facts<'a> {
     /// Spans of that limit shorter than this are not segments of their own, s.
     pub(super) fn shortest_segment_s(&self, limit: Limit) -> f64 {
         let rtt_s = self.at(0.0).rtt_s;
-        if limit == Limit::CongestionAvoidance && self.scenario.congestion == Algorithm::Bbr {
-            // Every 10 s BBR empties the path for 200 ms and a round trip, to see its
-            // minimum RTT, and fills it again.
+        let is_bbr = matches!(self.scenario.congestion, Algorithm::Bbr | Algorithm::Bbr3);
+        if limit == Limit::CongestionAvoidance && is_bbr {
+            // Every 10 s (version 3: 5 s) BBR empties the path for 200 ms and a round trip, to
+            // see its minimum RTT, and fills it again.
             return (6.0 * rtt_s).max(1.0);
         }
         (2.0 * rtt_s).max(0.3)
