@@ -142,7 +142,7 @@ impl Law for Illinois {
         }
     }
 
-    fn avoid_congestion(&mut self, _ack: &Ack, acked: u64, window: &mut Window) {
+    fn avoid_congestion(&mut self, ack: &Ack, acked: u64, window: &mut Window) {
         match window.arithmetic() {
             Arithmetic::Paper => {
                 let exact = window.exact();
@@ -150,7 +150,9 @@ impl Law for Illinois {
             }
             Arithmetic::Kernel => {
                 let cwnd = window.cwnd();
-                self.credit += acked;
+                // All that is acknowledged in order, also what had been selectively before: the last
+                // acknowledgement of a recovery is one of a whole window.
+                self.credit += ack.newly_acked;
                 let grown = self.credit * (self.alpha * ALPHA_SCALE) as u64 / ALPHA_SCALE as u64;
                 if grown >= cwnd {
                     window.set(cwnd + grown / cwnd);
