@@ -8,8 +8,7 @@ use units::{ByteCount, Nanos, nanos};
 pub enum BufferSize {
     /// Fixed (`SO_SNDBUF`).
     Fixed(ByteCount),
-    /// Grows with the congestion window: two windows, three for BBR, up to this
-    /// (`tcp_wmem`).
+    /// Grows with the congestion window, up to this (`tcp_wmem`).
     Auto(ByteCount),
 }
 
@@ -24,8 +23,13 @@ pub enum BufferCheck {
     Unsent,
 }
 
-/// Smallest and initial size: 16 KiB and 64 KiB of payload.
-const INITIAL_BYTES: u64 = 65_536;
+/// What Linux adds to a segment's payload before it rounds up to a power of two: headers
+/// (`MAX_TCP_HEADER`) and what describes the data (`skb_shared_info`). After it: `sk_buff`.
+const BEFORE_ROUNDING: u64 = 640;
+const AFTER_ROUNDING: u64 = 256;
+
+/// Payload in a hundred bytes of a send buffer (`model::AUTOTUNED_SEND_SHARE`).
+const PAYLOAD_PERCENT: u64 = 82;
 
 /// What is written at a time beyond a full buffer: one buffer of the kernel's, 64 KiB.
 const BEYOND_BYTES: u64 = 65_536;
@@ -67,7 +71,7 @@ impl SendBuffer {
             BufferSize::Fixed(bytes) => (packets(bytes.bytes()), None),
             BufferSize::Auto(most) => {
                 let most = packets(most.bytes());
-                (packets(INITIAL_BYTES).min(most), Some(most))
+                (2, Some(most))
             }
         };
         SendBuffer {
@@ -99,10 +103,14 @@ impl SendBuffer {
         self.blocked
     }
 
-    /// Grows with the congestion window (Linux's `tcp_sndbuf_expand`).
-    pub(crate) fn grow(&mut self, packets: u64) {
+    /// Grows to as many segments as Linux counts them (`tcp_sndbuf_expand`): each takes the power
+    /// of two that holds it, as if it had memory of its own. Written segments share theirs, so that
+    /// more than twice as many fit.
+    pub(crate) fn grow(&mut self, segments: u64) {
         if let Some(most) = self.most {
-            self.capacity = self.capacity.max(packets.min(most));
+            let each = (self.mss + BEFORE_ROUNDING).next_power_of_two() + AFTER_ROUNDING;
+            let payload = segments.saturating_mul(each) / 100 * PAYLOAD_PERCENT;
+            self.capacity = self.capacity.max((payload / self.mss).min(most));
         }
     }
 
@@ -168,6 +176,25 @@ mod tests {
         assert_eq!(buffer.written(), 30);
         buffer.fill(Nanos(0), 10, 30, true);
         assert_eq!(buffer.written(), 40);
+    }
+
+    #[test]
+    fn ten_segments_are_counted_as_twice_their_size() {
+        let size = BufferSize::Auto(ByteCount::from_bytes(100_000));
+        let mut buffer = SendBuffer::new(
+            Application::Bulk,
+            size,
+            BufferCheck::Always,
+            WriteLimit::default(),
+            1_448,
+        );
+        // 87 040 bytes, as `ss -m` shows of a new connection.
+        buffer.grow(20);
+        buffer.fill(Nanos(0), 0, 0, true);
+        assert_eq!(buffer.written(), 71_340 / 1_448);
+        buffer.grow(1_000);
+        buffer.fill(Nanos(0), 49, 49, true);
+        assert_eq!(buffer.written(), 49 + 100_000 / 1_448);
     }
 
     #[test]

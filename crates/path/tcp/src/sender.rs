@@ -112,7 +112,7 @@ impl<C: CongestionControl> Sender<C> {
         if let Some(sample) = config.handshake_rtt {
             rtt.update(sample.nanos());
         }
-        Sender {
+        let mut sender = Sender {
             config,
             mss,
             control,
@@ -141,7 +141,9 @@ impl<C: CongestionControl> Sender<C> {
             reductions: Reductions::default(),
             usage: WindowUsage::default(),
             probe: None,
-        }
+        };
+        sender.grow_buffer();
+        sender
     }
 
     /// The congestion control.
@@ -202,6 +204,19 @@ impl<C: CongestionControl> Sender<C> {
         if starved && self.buffer.written() > self.board.nxt() {
             self.rate.set_app_limited(in_flight);
         }
+    }
+
+    /// Whether what is written and may be sent now leaves a part of the congestion window free.
+    fn leaves_window_unused(&self, now: Nanos) -> bool {
+        let sendable = self.buffer.written().min(self.edge).saturating_sub(self.board.nxt());
+        let paced = self.is_paced() && self.pacer.next() > now;
+        paced || self.board.in_flight() + sendable < self.cwnd()
+    }
+
+    /// The send buffer grows with the congestion window (Linux's `tcp_sndbuf_expand`).
+    fn grow_buffer(&mut self) {
+        let window = self.control.cwnd().max(control::INITIAL_WINDOW);
+        self.buffer.grow(window.saturating_mul(self.control.send_buffer_windows()));
     }
 
     fn next_burst(&self, now: Nanos) -> Result<Burst, Limit> {

@@ -113,8 +113,8 @@ impl<C: CongestionControl> Sender<C> {
             receiver: None,
             phase: self.recovery.phase(),
         });
-        if self.buffer.is_blocked() {
-            self.buffer.grow(self.control.cwnd() * self.control.send_buffer_windows());
+        if self.buffer.is_blocked() && self.leaves_window_unused(now) {
+            self.grow_buffer();
         }
         self.restart_timers(now, newly_acked > 0, latest);
     }
