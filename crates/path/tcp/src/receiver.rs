@@ -291,12 +291,17 @@ impl Receiver {
 
     /// The application reads what it may.
     fn read_now(&mut self, now: Nanos) {
+        let before = self.read;
         while self.read < self.next && self.read_at <= now {
             let (packets, again) = self.reader.read(self.next - self.read, now, self.mss);
             self.read += packets;
             self.read_at = again;
         }
-        self.window.on_read(now, self.read);
+        // Linux looks after each packet it copies, and so counts all behind the first one in the
+        // next round trip: what waited behind a hole with what came after it.
+        if self.read > before {
+            self.window.on_read(now, before + 1);
+        }
         // What was pushed is acknowledged as soon as the application has read everything, for the
         // sender may be waiting for that.
         self.due |= self.pushed && self.read == self.next;
