@@ -51,7 +51,7 @@ fn a_flow_carries_what_its_path_does_and_its_report_says_so() {
 #[test]
 fn flows_begin_and_end_at_their_times_and_warm_ups_do_not_count() {
     let text = format!(
-        "question = \"?\"\n[path]\nrtt = \"20ms\"\nqueue = \"4bdp\"\n{RATE}\n[flows.early]\n\
+        "question = \"?\"\n[path]\nrtt = \"20ms\"\nqueue = \"10bdp\"\n{RATE}\n[flows.early]\n\
          duration = \"2s\"\n[flows.late]\nstart = \"3s\"\nomit = \"1s\"\nduration = \"2s\"\n[factors]\n\
          congestion = [\"cubic\"]\n"
     );

@@ -309,9 +309,9 @@ fn emulab_holds_for_small_buffers_and_fails_for_large_ones() {
     }
 }
 
-/// 200 s of a rate that falls every `period` seconds.
-fn sawtooth(period: f64) -> Vec<f64> {
-    (0..200).map(|second| 1e6 * (70.0 + f64::from(second) % period)).collect()
+/// 200 s of a rate that rises by so many Mbit/s a second.
+fn ramp(slope: f64) -> Vec<f64> {
+    (0..200).map(|second| 1e6 * (70.0 + f64::from(second) * slope)).collect()
 }
 
 /// What a trend says is from its runs: without them it says nothing, and of others it says
@@ -336,7 +336,7 @@ fn every_trend_is_measured_from_its_runs() {
             increases_by_alpha: Some((times * 9.0) as u64),
             growth_over_alpha: Some(times / 10.0),
             disk_bps: Some(times * 1e6),
-            series_bps: if part == "recovery" { sawtooth(times) } else { Vec::new() },
+            series_bps: if part == "recovery" { ramp(times) } else { Vec::new() },
             // Flows differ, by no factor.
             ..rate(times * 1e6 + 2e6 * (flow.name.len() + flow.congestion().len()) as f64)
         }
