@@ -26,7 +26,8 @@ struct Constants {
     low_window: f64,
 }
 
-const KERNEL: Constants = Constants { alpha_min: 0.3, low_window: 15.0 };
+// 0.3, as a multiple of 1/128.
+const KERNEL: Constants = Constants { alpha_min: 38.0 / ALPHA_SCALE, low_window: 15.0 };
 const PAPER: Constants = Constants { alpha_min: 0.1, low_window: 10.0 };
 
 /// Linux's growth is in 1/128 packets, its share in 1/64.
@@ -65,10 +66,11 @@ impl Default for Illinois {
     }
 }
 
-/// Rounded down to a multiple of 1/`scale` in the kernel's arithmetic.
+/// Rounded down to a multiple of 1/`scale` in the kernel's arithmetic, whose integers have no
+/// error of a real number's last digit.
 fn in_units(arithmetic: Arithmetic, value: f64, scale: f64) -> f64 {
     match arithmetic {
-        Arithmetic::Kernel => (value * scale).floor() / scale,
+        Arithmetic::Kernel => (value * scale + 1e-9).floor() / scale,
         Arithmetic::Paper => value,
     }
 }
