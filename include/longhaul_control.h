@@ -168,7 +168,7 @@ struct lh_reply {
     uint64_t ssthresh;
     /* Smallest burst while paced, packets: 1 to 64. Linux: 2. */
     uint64_t min_burst;
-    /* Windows that the send buffer should hold: 1 to 64. Linux: 2, BBR 3. */
+    /* Windows by which the send buffer is sized (Linux's sndbuf_expand: 2, BBR 3): 1 to 64. */
     uint64_t send_buffer_windows;
     /* Number of the event that this answers, from 1; lh_answer_with sets it. */
     uint64_t event;

@@ -18,7 +18,8 @@ pub const MAX_BUFFER: ByteCount = ByteCount::from_bytes((1 << 31) - MIB);
 
 /// Share of a send buffer that holds payload in flight; the rest waits behind
 /// it or is the kernel's overhead. A cautious figure: autotuning aims at two
-/// congestion windows (`tcp_sndbuf_expand` in Linux' `tcp_input.c`).
+/// congestion windows of segments with memory of their own (`tcp_sndbuf_expand` in Linux'
+/// `tcp_input.c`).
 pub const SEND_SHARE: f64 = 0.5;
 
 /// Share of a buffer that holds payload once autotuning has raised it to its maximum, from the

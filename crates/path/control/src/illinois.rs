@@ -144,6 +144,12 @@ impl Law for Illinois {
         }
     }
 
+    /// In Linux an acknowledgement is for slow start or for congestion avoidance, not for both.
+    fn slow_start(&mut self, ack: &Ack, window: &mut Window) -> u64 {
+        let left = window.slow_start(ack.newly_delivered);
+        if window.arithmetic() == Arithmetic::Kernel { 0 } else { left }
+    }
+
     fn avoid_congestion(&mut self, ack: &Ack, acked: u64, window: &mut Window) {
         match window.arithmetic() {
             Arithmetic::Paper => {

@@ -317,7 +317,8 @@ pub trait CongestionControl {
         None
     }
 
-    /// Congestion windows that the send buffer should hold (Linux: 2, BBR 3).
+    /// Congestion windows by which the send buffer is sized: by what their segments take of its
+    /// memory, as Linux's `sndbuf_expand` (2, BBR 3); by payload in UDT.
     fn send_buffer_windows(&self) -> u64 {
         2
     }

@@ -83,7 +83,8 @@ impl ReceiveWindow {
         (self.rtt.estimate_ns > 0).then(|| Rtt::from_nanos(self.rtt.estimate_ns))
     }
 
-    /// The application has read `read` packets in all (Linux's dynamic right-sizing).
+    /// The application reads, and has `read` packets in all with the first of this read (Linux's
+    /// dynamic right-sizing).
     pub(crate) fn on_read(&mut self, now: Nanos, read: u64) {
         let Some(most) = self.most else { return };
         let rtt_ns = self.rtt.estimate_ns;

@@ -297,8 +297,8 @@ impl Receiver {
             self.read += packets;
             self.read_at = again;
         }
-        // Linux looks after each packet it copies, and so counts all behind the first one in the
-        // next round trip: what waited behind a hole with what came after it.
+        // Linux looks after each skb it copies, and so counts all behind the first one in the next
+        // round trip: what waited behind a hole with what came after it. Here an skb is a packet.
         if self.read > before {
             self.window.on_read(now, before + 1);
         }

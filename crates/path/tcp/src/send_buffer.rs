@@ -23,9 +23,10 @@ pub enum BufferCheck {
     Unsent,
 }
 
-/// What Linux adds to a segment's payload before it rounds up to a power of two: headers
-/// (`MAX_TCP_HEADER`) and what describes the data (`skb_shared_info`). After it: `sk_buff`.
-const BEFORE_ROUNDING: u64 = 640;
+/// What Linux adds to a segment's payload before it rounds up to a power of two: the timestamps
+/// (the peer's MSS is without them), headers (`MAX_TCP_HEADER`) and what describes the data
+/// (`skb_shared_info`). After it: `sk_buff`.
+const BEFORE_ROUNDING: u64 = 12 + 320 + 320;
 const AFTER_ROUNDING: u64 = 256;
 
 /// Payload in a hundred bytes of a send buffer (`model::AUTOTUNED_SEND_SHARE`).

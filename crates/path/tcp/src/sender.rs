@@ -183,7 +183,11 @@ impl<C: CongestionControl> Sender<C> {
         }
         match self.next_burst(now) {
             Ok(Burst::Lost(packets)) => self.resend(now, packets),
-            Ok(Burst::New(packets)) => Some(self.send_new(now, packets)),
+            Ok(Burst::New(packets)) => {
+                let segments = self.send_new(now, packets);
+                self.check_space();
+                Some(segments)
+            }
             Err(limit) => {
                 self.settle(now, limit);
                 None
@@ -206,16 +210,27 @@ impl<C: CongestionControl> Sender<C> {
         }
     }
 
-    /// Whether what is written and may be sent now leaves a part of the congestion window free.
+    /// Whether what may be sent now leaves a part of the congestion window free.
     fn leaves_window_unused(&self, now: Nanos) -> bool {
-        let sendable = self.buffer.written().min(self.edge).saturating_sub(self.board.nxt());
-        let paced = self.is_paced() && self.pacer.next() > now;
-        paced || self.board.in_flight() + sendable < self.cwnd()
+        let waits = self.is_paced() && self.pacer.next() > now;
+        if self.board.has_lost() && !waits {
+            return false;
+        }
+        let unsent = self.buffer.written().min(self.edge).saturating_sub(self.board.nxt());
+        self.board.in_flight() + if waits { 0 } else { unsent } < self.cwnd()
+    }
+
+    /// After each burst, and so also between those that fill the window: the send buffer grows
+    /// where the writer waits and the window is not full (Linux's `tcp_check_space`).
+    fn check_space(&mut self) {
+        if self.buffer.is_blocked() && self.board.in_flight() < self.cwnd() {
+            self.grow_buffer();
+        }
     }
 
     /// The send buffer grows with the congestion window (Linux's `tcp_sndbuf_expand`).
     fn grow_buffer(&mut self) {
-        let window = self.control.cwnd().max(control::INITIAL_WINDOW);
+        let window = self.cwnd().max(control::INITIAL_WINDOW);
         self.buffer.grow(window.saturating_mul(self.control.send_buffer_windows()));
     }
 

@@ -235,7 +235,7 @@ pub struct Reply {
     pub reduction: Reduction,
     /// Smallest burst while paced, packets.
     pub min_burst: u64,
-    /// Windows that the send buffer should hold.
+    /// Windows by which the send buffer is sized.
     pub send_buffer_windows: u64,
     /// Number of the event that it answers, modulo 2^32, from 1.
     pub event: u32,

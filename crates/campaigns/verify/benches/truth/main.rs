@@ -201,7 +201,7 @@ fn is_cpu_limited(run: &LabRun) -> bool {
 
 fn show(options: &Options, number: usize) -> Fallible<()> {
     let seed = options.seed.ok_or("--show needs --seed")?;
-    let case = Scenario::draw(options.scenarios(), seed, number);
+    let case = options.case(seed, number);
     if !options.twin {
         let run = lab_run::run_valid(&case, seed, LAB_ATTEMPTS, false)?;
         println!("{}", show_lab::Table { case: &case, run: &run });
@@ -219,7 +219,7 @@ fn explain_stored(options: &Options, folder: &Path) -> Fallible<()> {
     let mut out = export::create(options)?;
     let mut all = Vec::new();
     for run in stored::load(folder)? {
-        let case = Scenario::draw(options.scenarios(), run.seed, run.number);
+        let case = options.case(run.seed, run.number);
         if case.to_string() != run.case {
             return Err(format!("the families have changed since this run: {}", run.case).into());
         }

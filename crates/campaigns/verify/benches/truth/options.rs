@@ -40,7 +40,8 @@ impl Options {
         ScenarioSet { hosts, proportions: self.proportions }
     }
 
-    fn case(&self, seed: u64, number: usize) -> Scenario {
+    /// A case of a seed.
+    pub(crate) fn case(&self, seed: u64, number: usize) -> Scenario {
         let mut case = Scenario::draw(self.scenarios(), seed, number);
         if self.bbr3 && case.congestion == Algorithm::Bbr {
             case.congestion = Algorithm::Bbr3;

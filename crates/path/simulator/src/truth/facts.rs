@@ -157,8 +157,8 @@ impl<'a> Facts<'a> {
         let rtt_s = self.at(0.0).rtt_s;
         let is_bbr = matches!(self.scenario.congestion, Algorithm::Bbr | Algorithm::Bbr3);
         if limit == Limit::CongestionAvoidance && is_bbr {
-            // Every 10 s (version 3: 5 s) BBR empties the path for 200 ms and a round trip, to
-            // see its minimum RTT, and fills it again.
+            // Every 10 s BBR empties the path for 200 ms and a round trip (version 3: every 5 s,
+            // down to half a BDP), to see its minimum RTT, and fills it again.
             return (6.0 * rtt_s).max(1.0);
         }
         (2.0 * rtt_s).max(0.3)

@@ -76,7 +76,7 @@ fn of_sender(facts: &Facts, times: &LimitTimes, read: f64) -> Option<Limit> {
         return Some(Limit::Application);
     }
     // Waits that are not of a setting of the scenario are the network's: a control paces
-    // itself, and a send buffer of two windows is full while a hole is repaired.
+    // itself, and an autotuned send buffer may be full while a hole is repaired.
     // A pacing rate includes headers.
     let pacing = scenario.pacing.map(|rate| rate.scaled(PAYLOAD_SHARE));
     let paced = if reaches(pacing) { times.pacing_ns } else { 0 };
