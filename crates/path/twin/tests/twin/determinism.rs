@@ -146,7 +146,7 @@ const DIGESTS: [&str; 13] = [
     "159c17bdd9dfde05", // cubic and reno, fq-codel with ECN
     "6e8476bf5322b74d", // on and off, red, exponential jitter
     "bf25de9649d0c064", // pie, pareto jitter, clustered loss
-    "d1cf623b4c47231e", // schedule, datagrams, pauses, autotuning
+    "f1ccfc4b17b314c8", // schedule, datagrams, pauses, autotuning
     "cb091e7c15ed8acc", // udt and a fixed rate, outages, copies, bit errors
     "0dd89d63693179e4", // trains at 2 Gbit/s
     "4d8d40183b5c51af", // single packets at 2 Gbit/s
