@@ -184,7 +184,8 @@ fn clustered_loss() {
 
 #[test]
 fn reordering() {
-    let path = over(100.0, 40.0, "queue=4bdp,reorder=2%:60ms");
+    // Of 2 % the sender soon knows enough to fill the link.
+    let path = over(100.0, 40.0, "queue=4bdp,reorder=5%:60ms");
     limited(Limit::Reordering, 2, &path.seconds(8.0));
 }
 
