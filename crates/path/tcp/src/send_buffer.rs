@@ -161,16 +161,14 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
+    fn bulk(size: BufferSize, check: BufferCheck, mss: u64) -> SendBuffer {
+        SendBuffer::new(Application::Bulk, size, check, WriteLimit::default(), mss)
+    }
+
     #[test]
     fn a_blocked_writer_waits_for_a_third_of_the_buffer() {
         let size = BufferSize::Fixed(ByteCount::from_bytes(30_000));
-        let mut buffer = SendBuffer::new(
-            Application::Bulk,
-            size,
-            BufferCheck::Always,
-            WriteLimit::default(),
-            1_000,
-        );
+        let mut buffer = bulk(size, BufferCheck::Always, 1_000);
         buffer.fill(Nanos(0), 0, 0, true);
         assert_eq!((buffer.written(), buffer.is_blocked()), (30, true));
         buffer.fill(Nanos(0), 9, 30, true);
@@ -182,13 +180,7 @@ mod tests {
     #[test]
     fn ten_segments_are_counted_as_twice_their_size() {
         let size = BufferSize::Auto(ByteCount::from_bytes(100_000));
-        let mut buffer = SendBuffer::new(
-            Application::Bulk,
-            size,
-            BufferCheck::Always,
-            WriteLimit::default(),
-            1_448,
-        );
+        let mut buffer = bulk(size, BufferCheck::Always, 1_448);
         // 87 040 bytes, as `ss -m` shows of a new connection.
         buffer.grow(20);
         buffer.fill(Nanos(0), 0, 0, true);
@@ -201,13 +193,7 @@ mod tests {
     #[test]
     fn what_is_sent_at_once_may_exceed_the_buffer() {
         let size = BufferSize::Fixed(ByteCount::from_bytes(30_000));
-        let mut buffer = SendBuffer::new(
-            Application::Bulk,
-            size,
-            BufferCheck::Unsent,
-            WriteLimit::default(),
-            1_000,
-        );
+        let mut buffer = bulk(size, BufferCheck::Unsent, 1_000);
         buffer.fill(Nanos(0), 0, 0, true);
         assert_eq!((buffer.written(), buffer.is_blocked()), (65, false));
         buffer.fill(Nanos(0), 0, 65, true);

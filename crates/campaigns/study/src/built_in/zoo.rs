@@ -89,8 +89,8 @@ pub(super) const STUDY: BuiltIn = BuiltIn {
             published: Published::Nothing,
             expected: Expected::By {
                 text: "seconds from one loss back to 10 Gbit/s over 100 ms: Reno 4167, CUBIC \
-                       39.7 (33.8 to 99.9 % of the rate), H-TCP 25.3, within a tenth; HighSpeed 12.0 with an acknowledgement \
-                       for each packet",
+                       39.7 (33.8 to 99.9 % of the rate), H-TCP 25.3, within a tenth; \
+                       HighSpeed 12.0 with an acknowledgement for each packet",
                 source: "the controls' own equations: RFC 5681, RFC 9438, Leith and Shorten 2004, \
                          RFC 3649",
             },
