@@ -27,6 +27,10 @@ const KEYS: [(&str, &str); 9] = [
     ("kernel", "kernel=6.1"),
 ];
 
+/// The smallest receive window: one segment of TCP's default maximum (RFC 9293, section 3.7.1). A
+/// flow always has one segment in flight.
+const SMALLEST_WINDOW: ByteCount = ByteCount::from_bytes(536);
+
 /// Bytes of one write of an application with a rate, as iperf3's.
 const BLOCK: ByteCount = ByteCount::from_bytes(131_072);
 
@@ -155,6 +159,10 @@ impl FlowGroup {
         }
         if [self.bytes, self.window].contains(&Some(ByteCount::ZERO)) {
             return Err(wrong(format!("{key}=0"), example(key)));
+        }
+        if self.window.is_some_and(|window| window < SMALLEST_WINDOW) {
+            let least = format!("with a window of at least {SMALLEST_WINDOW}, one segment");
+            return Err(wrong(format!("{key}={value}"), least));
         }
         Ok(())
     }
@@ -363,6 +371,7 @@ mod tests {
             ("cubic,start=2s,stop=1s", "stops before it starts"),
             ("cubic,rate=10", "rate=10mbit"),
             ("cubic,bytes=0", "bytes=100MB"),
+            ("cubic,window=1", "a window of at least 536 bytes"),
             ("cubic,ecn", "ecn=yes or ecn=no"),
             ("cubic,kernel=5.4", "one of 6.1, 6.18"),
         ] {
