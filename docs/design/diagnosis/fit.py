@@ -1,7 +1,11 @@
 #!/usr/bin/env python3
 """Fits the terms of the posterior (crates/explain/diagnose/src/causes/weights.csv).
 
-    cargo bench -p longhaul-verify --bench truth -- --twin --set bulk --runs 20000 --seed 1 --export rows.csv
+    truth="cargo bench -p longhaul-verify --bench truth --"
+    $truth --twin --set bulk --runs 10000 --seed 1 --export 1.csv
+    $truth --twin --runs 8000 --seed 2 --export 2.csv
+    $truth --twin --runs 8000 --seed 3 --bbr3 --export 3.csv
+    (cat 1.csv; tail -q -n +2 2.csv 3.csv) > rows.csv
     python3 docs/design/diagnosis/fit.py rows.csv crates/explain/diagnose/src/causes/weights.csv
 
 and those of captures, from rows of runs that were also captured:
@@ -41,15 +45,37 @@ PENALTY = 0.01
 SMOOTHNESS = 0.1
 HELD_OUT = 5  # every fifth run
 ROUNDS = 260
-# Statistics that files of older versions, or other kernels, do not have (with NEWER also a
+# Statistics that other tools, older versions or other kernels do not have (with NEWER also a
 # receiver's, rx_): a part of the rows is repeated without them, or their absence would seem to
-# tell something.
+# tell something, and what they tell would seem to be known.
 NEWER = {
     "marked", "spurious_share", "ln_reorderings", "ln_segments_per_ack", "unscaled",
     "window_floor", "window_filled", "window_level", "ln_window_64k", "window_per_rtt", "unread",
 }
 OLDER = {"marked", "spurious_share", "ln_reorderings", "ln_segments_per_ack", "unscaled"}
-REPEATED = 0.3
+# Those that results of iperf3 do not have, of iperf 2, and of a receiver of another tool.
+IPERF3 = OLDER | {
+    "rwnd_share", "sndbuf_share", "idle_share", "app_limited", "nothing_unsent", "mostly_sent",
+    "starved", "unread", "of_pacing", "ack_q_ms", "ack_q_share", "rate_by_window_queued",
+    "rtt_by_window_queued",
+}
+IPERF2 = IPERF3 | {
+    "is_bbr", "is_reno", "window_filled", "at_window", "ln_window_64k", "window_floor",
+    "window_level", "window_per_rtt", "small_requested", "rtt_by_window", "rate_by_window",
+}
+RECEIVER = {
+    "is_bbr", "is_reno", "window_per_rtt", "rx_window_turned", "rx_window_floor",
+    "rx_ln_window_64k", "rx_unread",
+}
+# What is absent in repeated rows, and the share of rows that are repeated so: of any vantage
+# but a capture's, of a sender's, of a receiver alone.
+REPEATED = (
+    (OLDER, 0.15, ("full", "watch", "slow", "receiver")),
+    (NEWER, 0.15, ("full", "watch", "slow", "receiver")),
+    (IPERF3, 0.3, ("full", "slow")),
+    (IPERF2, 0.2, ("full", "slow")),
+    (RECEIVER, 0.3, ("receiver",)),
+)
 # Of a captured run's weight, the part for the limit named from the hosts' samples.
 TAUGHT = 0.5
 # Row weights by kind: the whole run decides what is named first.
@@ -288,12 +314,9 @@ def main():
     families = np.array([row[3] for row in meta])
     weights = np.array([WEIGHTS[kind] for kind in kinds], dtype=np.float32)
     draws = np.random.default_rng(1)
-    # Half of the repeated rows are without the older set, half without the larger one. There are
-    # no older captures.
     parts = []
-    absent = () if captures else ((OLDER, REPEATED / 2), (NEWER, REPEATED / 2))
-    for names_absent, part in absent:
-        chosen = np.nonzero(draws.random(len(values)) < part)[0]
+    for names_absent, part, points in REPEATED:
+        chosen = np.nonzero((draws.random(len(values)) < part) & np.isin(vantages, points))[0]
         copy = values[chosen].copy()
         for index, name in enumerate(names):
             if name in names_absent or (names_absent is NEWER and name.startswith("rx_")):

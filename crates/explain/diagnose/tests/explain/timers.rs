@@ -40,10 +40,12 @@ fn two_samples_give_the_shares_between_them() {
     close(wild.application + wild.network + wild.send_buffer + wild.receive_window, 1.0);
 }
 
-/// 30 s of a transfer that runs at 10 Mbit/s for 12 s and at 40 Mbit/s after that.
+/// 30 s of a transfer that runs at 10 Mbit/s for 12 s and at 40 Mbit/s after that. Losses in the first
+/// second end slow start, which would otherwise last until the rate rises.
 fn thirty_seconds(end: EndCondition) -> Measurement {
     let faster_later = |t: f64| if t < 12.0 { 10e6 } else { 40e6 };
-    let flow = TestFlow { seconds: 30.0, bps: Box::new(faster_later), ..flow(40.0, 20.0) };
+    let lost = Box::new(|t: f64| if t < 1.0 { 10.0 } else { 0.0 });
+    let flow = TestFlow { seconds: 30.0, bps: Box::new(faster_later), lost, ..flow(40.0, 20.0) };
     let mut m = flow.measurement();
     // What `-n` leaves of the default duration.
     m.spec.seconds = 10.0;
