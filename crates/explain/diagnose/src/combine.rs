@@ -65,9 +65,9 @@ impl Combined {
 
     /// A limit that was seen rather than judged: that of the outages, and of the parts that they
     /// fill for the most.
-    fn seen(limit: Limit, outages: &Outages, rest: Self) -> Self {
-        let posterior = vec![Probability { limit, probability: SEEN }];
-        let confidence = Some(Confidence::Sure);
+    fn seen(limit: Limit, probability: f64, outages: &Outages, rest: Self) -> Self {
+        let posterior = vec![Probability { limit, probability }];
+        let confidence = confidence(limit, probability);
         let of_outage = |part: Segment| {
             let is_filled =
                 outages.seconds_in(part.from_s, part.to_s) > 0.5 * (part.to_s - part.from_s);
@@ -79,8 +79,9 @@ impl Combined {
     }
 }
 
-/// The probability of a limit that was seen.
+/// The probability of a limit that was seen; at a receiver, which sees no retransmission in vain.
 const SEEN: f64 = 0.99;
+const SEEN_AT_RECEIVER: f64 = 0.9;
 
 /// The confidence in a limit of that probability.
 fn confidence(limit: Limit, probability: f64) -> Option<Confidence> {
@@ -202,8 +203,13 @@ pub(crate) fn combine(e: &Evidence, test: &Prepared<'_>) -> Option<Combined> {
     let (limit, confidence) = named(first, posterior.probability(first));
     let judged = Combined { limit, confidence, posterior: posterior.reported(), segments };
     Some(match Outages::limiting(test) {
-        Some(outages) if is_black_hole(m) => Combined::seen(Limit::PmtuBlackHole, &outages, judged),
-        Some(outages) => Combined::seen(Limit::Outage, &outages, judged),
+        Some(outages) if is_black_hole(m) => {
+            Combined::seen(Limit::PmtuBlackHole, SEEN, &outages, judged)
+        }
+        Some(outages) => {
+            let probability = if facts.is_received_only() { SEEN_AT_RECEIVER } else { SEEN };
+            Combined::seen(Limit::Outage, probability, &outages, judged)
+        }
         None => judged,
     })
 }

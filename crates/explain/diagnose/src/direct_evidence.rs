@@ -174,15 +174,19 @@ fn fills_window(s: &Statistics) -> bool {
         && s.get(Statistic::WindowPerRtt).is_none_or(|ln| ln <= EXCEEDED.ln())
 }
 
-/// Which of the limits of the receiver fill the window: without a scale, either of two.
+/// Which of the limits of the receiver fill the window: without a scale, either of two, and where
+/// what is unread is not known, a receiver that reads slowly may as well.
 fn filling(s: &Statistics) -> &'static [Limit] {
-    if s.first(UNREAD_BY).is_some_and(|unread| unread >= UNREAD) {
+    let unread = s.first(UNREAD_BY);
+    if unread.is_some_and(|unread| unread >= UNREAD) {
         return &[Limit::SlowReceiver];
     }
     match is_scaled(s) {
         Some(false) => &[Limit::WindowScaling],
-        Some(true) => &[Limit::ReceiveWindow],
-        None => &[Limit::ReceiveWindow, Limit::WindowScaling],
+        Some(true) if unread.is_some() => &[Limit::ReceiveWindow],
+        Some(true) => &[Limit::ReceiveWindow, Limit::SlowReceiver],
+        None if unread.is_some() => &[Limit::ReceiveWindow, Limit::WindowScaling],
+        None => &RECEIVER,
     }
 }
 

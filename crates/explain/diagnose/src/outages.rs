@@ -21,6 +21,13 @@ const SHARE: f64 = 0.15;
 /// is lost as well with this probability, and the timer doubles.
 const LOSSY: f64 = 0.005;
 
+/// A receiver's outage, as a multiple of the mean time between segments: of a flow that is paced to
+/// few segments a second, none is.
+const SPACINGS: f64 = 10.0;
+
+/// Payload of a segment that was not counted, in bytes.
+const SEGMENT: f64 = 1448.0;
+
 /// An outage of all streams.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Outage {
@@ -90,16 +97,21 @@ impl Outages {
         Outages::ending(spans, end, |span| described(streams, span))
     }
 
-    /// Those in which nothing was received of a test's sender, which always has more to send.
+    /// Those in which no segment arrived from a test's sender, which always has more to send; none
+    /// if its segments are lost so often that its timer doubles.
     fn at_receiver(m: &Measurement) -> Self {
-        let read = |s: &ReceiverSample| (s.t_s, s.received_bytes);
+        if loses_often(m) {
+            return Outages::default();
+        }
         let stalls = |stream: &Stream| {
-            let samples: Vec<(f64, u64)> = stream.receiver.iter().map(read).collect();
-            let pairs = samples.windows(2).filter_map(|pair| match pair {
-                [(from, before), (to, after)] => (before >= after).then_some((*from, *to)),
+            let least = MIN_S.max(SPACINGS * spacing(&stream.receiver));
+            let pairs = stream.receiver.windows(2).filter_map(|pair| match pair {
+                [before, after] => is_silent(before, after).then_some((before.t_s, after.t_s)),
                 _ => None,
             });
-            joined(pairs)
+            let mut spans = joined(pairs);
+            spans.retain(|(from, to)| to - from >= least);
+            spans
         };
         let end = m.streams.iter().flat_map(|s| &s.receiver).map(|s| s.t_s).fold(0.0, f64::max);
         let spans = in_common(m.streams.iter().map(stalls), MIN_S);
@@ -116,6 +128,37 @@ impl Outages {
         let is_final = spans.last().is_some_and(|(_, to)| *to >= end - 1e-9);
         Outages { all: spans.into_iter().map(described).collect(), is_final }
     }
+}
+
+/// Whether nothing arrived at a receiver that had room, and had read what was there.
+fn is_silent(before: &ReceiverSample, after: &ReceiverSample) -> bool {
+    let arrived = before.segments.zip(after.segments).is_some_and(|(was, is)| is > was);
+    let is_full = after.window_bytes == Some(0) || after.unread_bytes.is_some_and(|left| left > 0);
+    before.received_bytes >= after.received_bytes && !arrived && !is_full
+}
+
+/// The mean time between segments, in seconds.
+fn spacing(samples: &[ReceiverSample]) -> f64 {
+    let (Some(first), Some(last)) = (samples.first(), samples.last()) else { return 0.0 };
+    let counted = first.segments.zip(last.segments).map(|(was, is)| is.saturating_sub(was));
+    let bytes = last.received_bytes.saturating_sub(first.received_bytes);
+    let segments = counted.map_or(bytes as f64 / SEGMENT, f64::from);
+    (last.t_s - first.t_s) / segments.max(1.0)
+}
+
+/// Whether segments arrive out of order so often that the path is a lossy one. A receiver sees each
+/// loss by those that arrive after it.
+fn loses_often(m: &Measurement) -> bool {
+    let (mut events, mut segments) = (0.0, 0.0);
+    let pairs = m.streams.iter().flat_map(|stream| stream.receiver.windows(2));
+    for (before, after) in pairs.filter_map(|pair| Some((pair.first()?, pair.get(1)?))) {
+        let growth = |read: fn(&ReceiverSample) -> Option<u32>| {
+            Some(read(after)?.saturating_sub(read(before)?))
+        };
+        segments += growth(|s| s.segments).map_or(0.0, f64::from);
+        events += if growth(|s| s.out_of_order).is_some_and(|late| late > 0) { 1.0 } else { 0.0 };
+    }
+    events > LOSSY * segments
 }
 
 /// Steps that follow each other as one span.
@@ -248,8 +291,50 @@ mod tests {
         assert!(
             finding.sentence.starts_with("Outage: nothing arrived from 6 s to 10 s (the end).")
         );
+        assert_eq!(
+            finding.confidence,
+            Some(record::Confidence::Likely),
+            "no retransmission is seen"
+        );
         let mut paced = received(60);
         paced.spec.rate_bps = Some("10mbit".parse().unwrap());
         assert_eq!(limiting(&paced), None);
+    }
+
+    /// 10 s in which every tenth of a second adds a segment until 6 s, and `change` what it likes.
+    fn seen(change: impl Fn(u64, &mut ReceiverSample)) -> Option<Outages> {
+        let mut m = stops(0, |_| {});
+        let stream = &mut m.streams[0];
+        stream.sender.clear();
+        let sample = |index: u64| {
+            let mut sample = ReceiverSample {
+                t_s: index as f64 / 10.0,
+                received_bytes: 144_800 * index.min(60),
+                segments: Some(100 * index.min(60) as u32),
+                out_of_order: Some(0),
+                ..ReceiverSample::default()
+            };
+            change(index, &mut sample);
+            sample
+        };
+        stream.receiver = (0..=100).map(sample).collect();
+        limiting(&m)
+    }
+
+    #[test]
+    fn a_receiver_that_is_full_slow_or_loses_often_sees_no_outage() {
+        assert!(seen(|_, _| {}).is_some());
+        assert_eq!(seen(|_, s| s.window_bytes = Some(0)), None);
+        assert_eq!(seen(|_, s| s.unread_bytes = Some(7)), None, "it does not read");
+        let duplicates = |index, s: &mut ReceiverSample| s.segments = Some(100 * index as u32);
+        assert_eq!(seen(duplicates), None, "segments arrive");
+        let paced = |index: u64, s: &mut ReceiverSample| {
+            s.received_bytes = 1448 * (index / 20);
+            s.segments = Some((index / 20) as u32);
+        };
+        assert_eq!(seen(paced), None, "a segment every two seconds");
+        let lossy =
+            |index: u64, s: &mut ReceiverSample| s.out_of_order = Some(index.min(60) as u32);
+        assert_eq!(seen(lossy), None, "one of a hundred segments is lost");
     }
 }
