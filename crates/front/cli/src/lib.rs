@@ -30,7 +30,6 @@ mod usage_error;
 mod verb_groups;
 mod verbs;
 mod web_flags;
-mod written_twice;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use console::{Colour, Console};
@@ -131,16 +130,14 @@ pub fn main() {
     host::signals::restore_interrupts();
     let arguments = verbs::iperf3::with_verb(std::env::args_os().collect());
     let command = verb_groups::grouped(Cli::command());
-    let (mut cli, matches) = command
+    let mut cli = command
         .clone()
         .try_get_matches_from(&arguments)
-        .and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)))
+        .and_then(|matches| Cli::from_arg_matches(&matches))
         .unwrap_or_else(|error| usage_error::exit(&error, &command, &arguments));
     failure::set_verb(usage_error::verb(&command, &arguments).0);
     let console = &mut Console::new(cli.color);
-    let outcome = written_twice::check(&command, &matches)
-        .and_then(|()| cli.verb.prepare(console))
-        .and_then(|()| cli.verb.run(console));
+    let outcome = cli.verb.prepare(console).and_then(|()| cli.verb.run(console));
     let code = outcome.unwrap_or_else(|failure| {
         console.clear();
         console::complain(&usage_error::refused(&failure, &command, &arguments));
