@@ -175,7 +175,7 @@ fn fills_window(s: &Statistics) -> bool {
 }
 
 /// Which of the limits of the receiver fill the window: without a scale, either of two, and where
-/// what is unread is not known, a receiver that reads slowly may as well.
+/// what is unread is not known, a slow receiving application may as well.
 fn filling(s: &Statistics) -> &'static [Limit] {
     let unread = s.first(UNREAD_BY);
     if unread.is_some_and(|unread| unread >= UNREAD) {

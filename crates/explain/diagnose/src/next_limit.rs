@@ -193,17 +193,22 @@ impl<'a> NextLimit<'a> {
     }
 
     /// More streams where each one has a limit of its own that does not depend on loss;
-    /// `each` states which.
+    /// `each` states which. As many as are ever recommended where the path's rate is unknown.
     pub(crate) fn streams_that_add_up(&self, each: &str) -> Option<Remedy> {
-        let (path, now) = (self.path()?, self.o.e.goodput);
+        let now = self.o.e.goodput;
         let streams = u32::try_from(self.o.e.streams).unwrap_or(1).max(1);
-        let wanted = (path.as_f64() / now.as_f64().max(1.0)).ceil();
-        let times = (wanted as u32).min(STREAMS / streams);
+        let most = STREAMS / streams;
+        let path = self.path();
+        let times = path
+            .map_or(most, |path| most.min((path.as_f64() / now.as_f64().max(1.0)).ceil() as u32));
         if times < 2 {
             return None;
         }
-        let rate = path.min(now.scaled(f64::from(times)));
-        let expected = Expectation { rate: Some(rate), why: format!("{times} x {now}: {each}") };
+        let why = format!("{times} x {now}: {each}");
+        let expected = match path {
+            Some(path) => Expectation { rate: Some(path.min(now.scaled(f64::from(times)))), why },
+            None => Expectation::none(&format!("at most {why}; {RATE_UNKNOWN}")),
+        };
         Some(call(RemedyCommand::Streams(times * streams), expected))
     }
 

@@ -111,5 +111,8 @@ mod tests {
         let remedies = example.remedies(&WindowScaling);
         assert_eq!(remedies[0].command.to_string(), "-P 8");
         assert_eq!(remedies[0].expects_bps, Some(units::BitRate::from_bps(52_000_000)));
+        let unknown = Example::new(6.5, 80.0).remedies(&WindowScaling);
+        assert_eq!(unknown[0].command.to_string(), "-P 8");
+        assert!(unknown[0].expects_bps.is_none() && unknown[0].why.contains("rate is unknown"));
     }
 }

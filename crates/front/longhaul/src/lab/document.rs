@@ -27,6 +27,15 @@ pub struct LabDocument {
     pub why: EndReason,
 }
 
+impl LabDocument {
+    /// True unless it ended by itself and a link was not emulated as configured: what called a lab
+    /// that a signal ended has to know of the signal.
+    #[must_use]
+    pub const fn is_valid_or_interrupted(&self) -> bool {
+        self.valid || matches!(self.why, EndReason::Signal(_))
+    }
+}
+
 const fn done() -> EndReason {
     EndReason::Done
 }
@@ -153,5 +162,23 @@ impl LinkDocument {
     pub(super) fn of(link: &LinkReport) -> Self {
         let LinkReport { path, name, between, .. } = link;
         LinkDocument { path: path.clone(), link: name.clone(), between: between.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interrupted_lab_is_no_invalid_one() {
+        let of = |valid, why| {
+            let schema = "longhaul.lab/1".to_owned();
+            let (hosts, links, programs) = (Vec::new(), Vec::new(), Vec::new());
+            let name = String::new();
+            LabDocument { schema, name, valid, hosts, links, programs, why }
+                .is_valid_or_interrupted()
+        };
+        assert!(of(false, EndReason::Signal(15)) && of(true, EndReason::Failed(0)));
+        assert!(!of(false, EndReason::Done) && !of(false, EndReason::Failed(0)));
     }
 }

@@ -6,7 +6,7 @@ use crate::inside;
 use crate::output_path::OutputPath;
 use clap::Args;
 use host::signals;
-use longhaul::lab::{DriverChoice, EndReason, EndSignal, LabDocument, LabEvent, LabRequest};
+use longhaul::lab::{DriverChoice, EndSignal, LabDocument, LabEvent, LabRequest};
 use record::PathReport;
 use units::Rtt;
 
@@ -183,7 +183,7 @@ pub(super) fn in_one_line(report: &PathReport) -> String {
     )
 }
 
-/// Reports on the links, and gives the exit code.
+/// Reports on the links; an invalid run has an exit code of its own.
 fn report_links(document: &LabDocument, code: Code) -> Code {
     let many = document.links.len() > 1;
     for link in &document.links {
@@ -196,32 +196,5 @@ fn report_links(document: &LabDocument, code: Code) -> Code {
             console::note(&format!("lab: {name}not valid: {}", link.path.reasons.join("; ")));
         }
     }
-    exit_code(document, code)
-}
-
-/// An invalid run has an exit code of its own, unless a signal ended it: what called the program
-/// has to know that it was interrupted.
-fn exit_code(document: &LabDocument, code: Code) -> Code {
-    let interrupted = matches!(document.why, EndReason::Signal(_));
-    if document.valid || interrupted { code } else { NOT_VALID }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_interrupted_run_has_the_exit_code_of_its_signal_also_where_it_is_not_valid() {
-        let of = |valid, why, code| {
-            let schema = "longhaul.lab/1".to_owned();
-            let (hosts, links, programs) = (Vec::new(), Vec::new(), Vec::new());
-            let name = String::new();
-            let document = LabDocument { schema, name, valid, hosts, links, programs, why };
-            exit_code(&document, code)
-        };
-        assert_eq!(of(false, EndReason::Signal(15), 143), 143);
-        assert_eq!(of(false, EndReason::Done, 0), NOT_VALID);
-        assert_eq!(of(false, EndReason::Failed(0), 7), NOT_VALID);
-        assert_eq!(of(true, EndReason::Failed(0), 7), 7);
-    }
+    if document.is_valid_or_interrupted() { code } else { NOT_VALID }
 }
