@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Fits the terms of the posterior (crates/explain/diagnose/src/causes/weights.csv).
 
-    truth="cargo bench -p longhaul-verify --bench truth --"
-    $truth --twin --set bulk --runs 10000 --seed 1 --export 1.csv
-    $truth --twin --runs 8000 --seed 2 --export 2.csv
-    $truth --twin --runs 8000 --seed 3 --bbr3 --export 3.csv
-    (cat 1.csv; tail -q -n +2 2.csv 3.csv) > rows.csv
+    truth="cargo bench -p longhaul-verify --bench truth -- --twin --set bulk"
+    $truth --runs 10000 --seed 1 --export 1.csv
+    $truth --runs 8000 --seed 2 --export 2.csv
+    $truth --runs 8000 --seed 3 --bbr3 --export 3.csv
+    (head -1 1.csv; tail -qn +2 1.csv 2.csv 3.csv) > rows.csv
     python3 docs/design/diagnosis/fit.py rows.csv crates/explain/diagnose/src/causes/weights.csv
 
 and those of captures, from rows of runs that were also captured:

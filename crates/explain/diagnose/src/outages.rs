@@ -7,7 +7,7 @@
 
 use crate::series::Step;
 use crate::statistics::Prepared;
-use record::{Measurement, ReceiverSample, Sample, Stream};
+use record::{ReceiverSample, Sample, Stream};
 
 /// The shortest outage, in seconds and in RTTs.
 const MIN_S: f64 = 1.0;
@@ -81,7 +81,7 @@ impl Outages {
     fn of(test: &Prepared<'_>) -> Self {
         let m = test.facts.m;
         if test.facts.is_received_only() {
-            return Outages::at_receiver(m);
+            return Outages::at_receiver(test);
         }
         let streams = &test.series.streams;
         if streams.is_empty() || streams.iter().any(Vec::is_empty) {
@@ -98,9 +98,11 @@ impl Outages {
     }
 
     /// Those in which no segment arrived from a test's sender, which always has more to send; none
-    /// if its segments are lost so often that its timer doubles.
-    fn at_receiver(m: &Measurement) -> Self {
-        if loses_often(m) {
+    /// if its segments are lost so often that its timer doubles: a receiver sees a loss by what
+    /// arrives after it, out of order.
+    fn at_receiver(test: &Prepared<'_>) -> Self {
+        let m = test.facts.m;
+        if test.late_steps_per_segment() > LOSSY {
             return Outages::default();
         }
         let stalls = |stream: &Stream| {
@@ -144,21 +146,6 @@ fn spacing(samples: &[ReceiverSample]) -> f64 {
     let bytes = last.received_bytes.saturating_sub(first.received_bytes);
     let segments = counted.map_or(bytes as f64 / SEGMENT, f64::from);
     (last.t_s - first.t_s) / segments.max(1.0)
-}
-
-/// Whether segments arrive out of order so often that the path is a lossy one. A receiver sees each
-/// loss by those that arrive after it.
-fn loses_often(m: &Measurement) -> bool {
-    let (mut events, mut segments) = (0.0, 0.0);
-    let pairs = m.streams.iter().flat_map(|stream| stream.receiver.windows(2));
-    for (before, after) in pairs.filter_map(|pair| Some((pair.first()?, pair.get(1)?))) {
-        let growth = |read: fn(&ReceiverSample) -> Option<u32>| {
-            Some(read(after)?.saturating_sub(read(before)?))
-        };
-        segments += growth(|s| s.segments).map_or(0.0, f64::from);
-        events += if growth(|s| s.out_of_order).is_some_and(|late| late > 0) { 1.0 } else { 0.0 };
-    }
-    events > LOSSY * segments
 }
 
 /// Steps that follow each other as one span.
@@ -224,6 +211,7 @@ mod tests {
         example::{sampled, samples},
         prepared,
     };
+    use record::Measurement;
 
     /// 10 s at 10 Mbit/s that stop from 4 s on, for as many tenths of a second.
     fn stops(tenths: u64, change: impl Fn(&mut Sample)) -> Measurement {

@@ -139,6 +139,11 @@ impl<'a> Prepared<'a> {
         self.peak
     }
 
+    /// At receivers alone: steps with segments out of order, by segment.
+    pub(crate) fn late_steps_per_segment(&self) -> f64 {
+        self.arrivals.late_steps_per_segment()
+    }
+
     /// The statistics of a part of the test.
     pub(crate) fn over(&self, from: f64, to: f64) -> Statistics {
         let streams = self.series.within(from, to);

@@ -63,6 +63,13 @@ impl Arrivals {
         Arrivals { streams, gaps }
     }
 
+    /// Steps in which segments arrived out of order, by the segments of all steps.
+    pub(super) fn late_steps_per_segment(&self) -> f64 {
+        let steps = || self.streams.iter().flatten();
+        let late = steps().filter(|a| a.out_of_order.is_some_and(|count| count > 0.0)).count();
+        late as f64 / steps().filter_map(|a| a.segments).sum::<f64>().max(1.0)
+    }
+
     /// Adds the statistics of a part: all absent without arrivals.
     pub(super) fn add(&self, from: f64, to: f64, min_rtt: f64, all: &mut Statistics) {
         let inside = |at: f64| at > from + 1e-9 && at <= to + 1e-9;
